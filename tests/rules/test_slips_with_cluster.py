@@ -11,7 +11,7 @@ from gpolicy.cluster.state import ClusterState, LiveInstance
 from gpolicy.findings import Finding, Severity
 from gpolicy.ganeti.parameter import Values
 from tests.rules.policy_texts import CLUSTER, group_with, spec
-from tests.rules.run_rules import check, cluster, with_instance
+from tests.rules.run_rules import check, cluster, with_instance, with_resources
 from tests.rules.test_plan_guards import ALLOWING
 from tests.rules.test_what_is_meant import group, node_set
 
@@ -99,3 +99,11 @@ def test_a_group_that_closes_is_asked_for_the_value_of_today(tmp_path: Path) -> 
         state = cluster({"gold": {**ALLOWING, ("alloc_policy",): today}}, {"n1": "gold"})
         found = [item for item in wrong(closed, tmp_path, state) if item.code == "GP610"]
         assert [item.hint.startswith(hint) for item in found] == [True]
+
+
+def test_what_groups_without_a_promise_cannot_have_follows_from_the_memory_that_all_nodes_keep(tmp_path: Path) -> None:
+    state = with_resources(cluster({"gold": {}, "spare": {}}, {"n1": "gold", "n2": "spare"}), memory_total=256 * GIB)
+    text = CLUSTER + "hv_state: {kvm: {mem_node: 400G}}\nipolicy:\n  minmax:\n" + spec("m", "1G 4G", "1 4", "1G 1T")
+    groups = group("gold", "n1", "hardware: {memory: 256G}\n") + group("spare", "n2")
+    (found,) = wrong(text + groups, tmp_path, state)
+    assert (found.code, {item.code for item in found.consequences}) == ("GP419", {"GP211", "GP724"})

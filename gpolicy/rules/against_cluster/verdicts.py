@@ -311,7 +311,8 @@ def spec_beyond_nodes(context: Context) -> Iterator[Hit]:
         for excess in context.once(excesses_by_group).get(group.name, ()):
             if excess.limit.span is None:
                 hint = "make the size smaller" if excess.bound == "min" else "lower the maximum"
-                yield hit(group, excess.sentence(f"any node of {name_of(group)}"), excess.place, hint)
+                message = excess.sentence(f"any node of {name_of(group)}")
+                yield hit(group, message, excess.place, hint, excess.limit.places)
 
 
 @warning(

@@ -198,7 +198,7 @@ class _Refusals:
         return len({span for _, span in self.refused}) > 1 and len(self.refused) * 2 > self.specs
 
 
-@warning("GP226", When.MORE_WITH_STATE | When.LAST | When.TOLD)
+@warning("GP226", When.MORE_WITH_STATE | When.LAST | When.TOLD, explains=18)
 def figure_refuses_specs(context: Context, found: Sequence[Finding]) -> Iterator[Hit]:
     """Yield the figures that decide most of what was found about specs."""
     about = [finding for finding in found if finding.code in JUDGES]

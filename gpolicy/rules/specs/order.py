@@ -102,7 +102,8 @@ def spec_not_countable(context: Context) -> Iterator[Hit]:
                 message = f"{pair.title} requires {least} disks, but hspace counts with one, and so counts none"
                 yield hit(declared, message, pair.at("min", "disk-count"))
             low, high = (bound["spindle-use"] for bound in (pair.minimum, pair.maximum))
-            if std is not None and not low <= number(std) <= high and context.exclusive(declared) is None:
+            is_shared = context.whole and context.exclusive(declared) is None
+            if std is not None and not low <= number(std) <= high and is_shared:
                 message = f"{pair.title} allows a spindle-use of {low} to {high}, but hspace counts with that of"
                 message += f" std, {number(std):g}, and so counts none"
                 yield hit(declared, message, pair.at("min", "spindle-use"), related=see(std.span, "std is here"))
