@@ -347,6 +347,20 @@ CURES: dict[str, tuple[str, str, str, str, list[str]]] = {
         "it belongs below hv_state or hvparams",
         [],
     ),
+    "the switch of the controller is lost": (
+        f"{CLUSTER}diskparams:\n  drbd: {{c-plan-ahead: 20, c-min-rate: 10M, c-max-rate: 110M}}\n",
+        "GP122",
+        "10M",
+        "add `dynamic-resync: true`, or remove them",
+        [],
+    ),
+    "the controller is off": (
+        f"{CLUSTER}diskparams:\n  drbd: {{dynamic-resync: false, c-min-rate: 10M, c-max-rate: 110M}}\n",
+        "GP122",
+        "10M",
+        "",
+        [],
+    ),
     "the standard instance in another unit": (
         f"{CLUSTER}ipolicy:\n  std: {{memory-size: 2T, cpu-count: 2}}\n  minmax:\n{SMALL}",
         "GP205",
