@@ -362,6 +362,8 @@ class _Fault:
                 return f'it is one text: is "{",".join(map(str, words))}" meant?'
             case float() as share if 0 < share < 1 and any("%" in item.get("pattern", "") for item in self._branches):
                 return f"Did you mean `{100 * share:g}%`?"
+            case str() as text if (amount := _AMOUNT.fullmatch(text)) and self._matches(f"{amount[1]}{amount[2]}"):
+                return f"Did you mean `{amount[1]}{amount[2]}`?"
             case dict() if "array" in types:
                 return "begin each item of the list with a dash: `- `"
             case dict() as entry if len(entry) == 1 and self._fits(word := ":".join(map(str, *entry.items()))):
@@ -381,6 +383,9 @@ class _Fault:
         patterns = [schema["pattern"] for schema in self._branches if "pattern" in schema]
         return any(_only_letters(pattern) and re.match(pattern, word) for pattern in patterns)
 
+    def _matches(self, word: str) -> bool:
+        return any("pattern" in schema and re.search(schema["pattern"], word) for schema in self._branches)
+
     def _value_fix(self) -> Fix | None:
         """Return the fix of a word that can only mean one thing: a slip, a yes for true, quotes too few or too many."""
         document, pointer, instance, choices = self._document, self._pointer, self._instance, self._choices
@@ -399,6 +404,7 @@ class _Fault:
 
 
 _BOOLEANS = {"yes": "true", "on": "true", "true": "true", "no": "false", "off": "false", "false": "false"}
+_AMOUNT: Final = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,9})?) ?([KMGT])i?(?:[Bb](?:ytes?|its?)?)?(?:/s|ps)?")
 _PLAIN_NUMBER: Final = re.compile("0|[1-9][0-9]{0,18}")
 
 
@@ -437,13 +443,5 @@ def _quote(value: Any) -> str:
 
 
 def _describe(value: Any) -> str:
-    match value:
-        case None:
-            return "empty"
-        case dict():
-            return "a mapping"
-        case list():
-            return "a list"
-        case str():
-            return "text"
-    return "a single value"
+    words = ((dict, "a mapping"), (list, "a list"), (str, "text"), (type(None), "empty"))
+    return next((word for kind, word in words if isinstance(value, kind)), "a single value")

@@ -107,3 +107,19 @@ def test_what_groups_without_a_promise_cannot_have_follows_from_the_memory_that_
     groups = group("gold", "n1", "hardware: {memory: 256G}\n") + group("spare", "n2")
     (found,) = wrong(text + groups, tmp_path, state)
     assert (found.code, {item.code for item in found.consequences}) == ("GP419", {"GP211", "GP724"})
+
+
+@pytest.mark.parametrize(
+    ("pattern", "hint"),
+    [
+        ("wbe*.c.org", "Did you mean `web*.c.org`?"),
+        ("web*.c.ogr", "Did you mean `web*.c.org`?"),
+        ("dc*.c.org", "correct the pattern"),  # another group names db1
+        ("cache*.c.org", "correct the pattern"),
+    ],
+)
+def test_a_pattern_one_slip_away_from_nodes_that_no_group_names(pattern: str, hint: str, tmp_path: Path) -> None:
+    state = cluster({"web": {}, "db": {}}, {"web1.c.org": "web", "web2.c.org": "web", "db1.c.org": "db"})
+    text = CLUSTER + group("web", f'"{pattern}"') + group("db", '"db*.c.org"')
+    found = [item for item in wrong(text, tmp_path, state) if item.code == "GP606"]
+    assert [item.hint.startswith(hint) for item in found] == [True]

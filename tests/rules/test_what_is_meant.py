@@ -361,6 +361,13 @@ CURES: dict[str, tuple[str, str, str, str, list[str]]] = {
         "",
         [],
     ),
+    "a rate in bits": (
+        f"{CLUSTER}diskparams:\n  drbd: {{resync-rate: 100Mbit}}\n",
+        "GP012",
+        "100Mbit",
+        "Did you mean `100M`?",
+        [],
+    ),
     "the standard instance in another unit": (
         f"{CLUSTER}ipolicy:\n  std: {{memory-size: 2T, cpu-count: 2}}\n  minmax:\n{SMALL}",
         "GP205",

@@ -113,7 +113,7 @@ def _exchanged(group: GroupPolicy) -> Iterator[Hit]:
     memory, cpus = (group.hardware.memory, group.hardware.cpus) if group.hardware else (None, None)
     if memory is not None and memory.value % _GIB == 0:
         gib = memory.value // _GIB
-        if meant := _exchanged_digits(gib, _is_usual_memory):
+        if not _is_usual_memory(gib) and (meant := _exchanged_digits(gib, _MEMORIES.__contains__)):
             yield hit(group, f"hardly any machine has {gib}G of memory", memory.span, f"Did you mean `{meant}G`?")
     if cpus is not None and (meant := _exchanged_digits(cpus.value, _is_usual_cpus)):
         yield hit(group, f"hardly any machine has {cpus.value} CPUs", cpus.span, f"Did you mean `{meant}`?")
