@@ -8,7 +8,6 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import date
 from functools import partial
-from itertools import islice
 from os.path import relpath
 from pathlib import Path
 from typing import Final
@@ -28,7 +27,7 @@ from gpolicy.policy.files import boundary, policy_files, policy_roots, read_file
 from gpolicy.policy.kinds import KINDS, OBJECTS
 from gpolicy.policy.loading import load_policy
 from gpolicy.policy.model import Policy
-from gpolicy.policy.source_file import Files, SourceFile
+from gpolicy.policy.source_file import Files, SourceFile, YamlDocument
 from gpolicy.policy.structure import FILE_NOT_READ
 
 _MOST_UNREAD: Final = 1000  # files that are looked at
@@ -91,31 +90,26 @@ class Checker:
 
 
 def _read_by_none(roots: Sequence[Path], policies: Sequence[Policy]) -> Iterator[Hit]:
-    """Yield the files of a repository with rules, guards and the like alone that none of its policies reads.
+    """Yield the files of a repository without objects, such as rules and guards, that none of its policies reads.
 
-    A file with objects may wait for somebody to extend them. Nothing is found where only some policies are checked.
+    What is about objects may wait for somebody to extend it. Where only some policies are checked, nothing is found.
     """
     tree = tree_around(real_path(roots[0])) if len(roots) > 1 else None
-    if tree is None or not all(real_path(root).is_relative_to(tree) for root in roots):
-        return
     read = {real_path(name) for policy in policies for name in policy.files}
     with suppress(InputError):
-        left = [file for file in policy_files(tree) if real_path(file) not in read]
-        texts = read_files(list(islice(left, _MOST_UNREAD)), boundary(tree))
-        idle = [file for file in texts.files.values() if _has_no_objects(file)]
-        if idle and {real_path(root) for root in policy_roots(tree)} == {real_path(root) for root in roots}:
-            for file in idle:
-                name = file.name if roots[0].is_absolute() else relpath(file.name)
-                message = "no policy reads this file: it is in none of their directories, and nothing extends it"
-                hint = "move its documents into a file that the policies extend, or into the directory of a policy"
+        left = [file for file in policy_files(tree) if real_path(file) not in read] if tree is not None else []
+        files = read_files(left[:_MOST_UNREAD], boundary(tree)).files.values() if tree is not None else ()
+        idle = [file.name for file in files if file.documents and not any(map(_may_be_base, file.documents))]
+        if tree and idle and set(map(real_path, policy_roots(tree))) == set(map(real_path, roots)):
+            message = "no policy reads this file: it is in none of their directories, and nothing extends it"
+            hint = "move its documents into a file that the policies extend, or into the directory of a policy"
+            for name in idle if roots[0].is_absolute() else map(relpath, idle):
                 yield Hit("", FILE_NOT_READ.finding(message, Span(name, 1, 1, 1, 1), hint=hint))
 
 
-def _has_no_objects(file: SourceFile) -> bool:
-    """Return whether a file has documents of gpolicy, and none about objects, which others may extend."""
-    roots = (document.root for document in file.documents if isinstance(document.root, dict))
-    kinds = [KINDS.get(str(root.get("kind"))) for root in roots]
-    return kinds != [] and all(kind is not None and kind.field != OBJECTS for kind in kinds)
+def _may_be_base(document: YamlDocument) -> bool:
+    kind = KINDS.get(str(document.root.get("kind"))) if isinstance(document.root, dict) else None
+    return kind is None or kind.field == OBJECTS
 
 
 @dataclass(frozen=True, slots=True)

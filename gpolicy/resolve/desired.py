@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
-from functools import partial
 
 from gpolicy.cluster.state import ClusterState
 from gpolicy.findings import AMBIGUOUS, NO_PLAN, Finding, Related, Span, error_rule
-from gpolicy.ganeti.parameter import Path
+from gpolicy.ganeti.parameter import Level, Path
 from gpolicy.guessing import MOST_GUESSES, closest, is_one_slip, name_meant
 from gpolicy.policy.model import GroupPolicy, Leaf, Leaves, NodeSetPolicy, Policy
 from gpolicy.policy.node_patterns import is_glob, matches
@@ -53,6 +52,8 @@ class Desired:
     current_groups: dict[str, GroupPolicy] = field(default_factory=dict)
     nodes: dict[str, DesiredNode] = field(default_factory=dict)
     findings: list[Finding] = field(default_factory=list)
+    lists: tuple[GroupPolicy | NodeSetPolicy, ...] = ()
+    """The groups and node sets of the policy."""
 
     def name_after(self, group: str) -> str:
         """Return the desired name of a group of the cluster."""
@@ -62,7 +63,7 @@ class Desired:
 
 def resolve(policy: Policy, state: ClusterState) -> Desired:
     """Return the groups and nodes of `state` as `policy` wants them."""
-    desired = Desired(findings=other_cluster(policy, state))
+    desired = Desired(findings=other_cluster(policy, state), lists=(*policy.groups.values(), *policy.node_sets))
     current = _current_names(policy, state, desired.findings)
     desired.groups = {name: DesiredGroup(policy=group, current=current[name]) for name, group in policy.groups.items()}
     desired.current_groups = {item.current: item.policy for item in desired.groups.values() if item.current is not None}
@@ -116,12 +117,9 @@ def _clash(message: str, old: Located[str]) -> Finding:
 
 
 def _known(
-    pattern: Located[str], nodes: Collection[str], desired: Desired, named: Callable[[], Collection[str]]
+    pattern: Located[str], nodes: Collection[str], desired: Desired, owner: GroupPolicy | NodeSetPolicy
 ) -> list[str]:
-    """Return the nodes that `pattern` matches; report a name that matches none.
-
-    `named` returns the names and patterns in lists of the same kind: what one of them has is hardly meant here too.
-    """
+    """Return the nodes that `pattern` in the list of `owner` matches; report a name that matches none."""
     if is_glob(pattern.value):
         return [name for name in nodes if matches(pattern.value, name)]
     found = [pattern.value] if pattern.value in nodes else []
@@ -133,37 +131,28 @@ def _known(
             missing, hint = "full names of nodes", f"write the full names of nodes: {near}"
         elif near and near.translate(_DIGITS) != pattern.value.translate(_DIGITS):
             hint = f"Did you mean `{near}`?"
-        elif near:
-            taken = named()
-            if any(matches(entry, near) for entry in taken):
-                slips = (name for name in nodes if is_one_slip(pattern.value, name))
-                free = [name for name in slips if not any(matches(entry, name) for entry in taken)]
-                near = free[0] if len(free) == 1 else ""
-            hint = f"Did you mean `{near}`? Else {hint}" if near else hint
+        elif near:  # what another list of the kind has is hardly meant here too
+            alike = (item for item in desired.lists if not _kinds(item).isdisjoint(_kinds(owner)))
+            taken = [entry.value for item in alike for entry in item.nodes or ()]
+            slips = [near, *(name for name in nodes if is_one_slip(pattern.value, name))]
+            free = dict.fromkeys(name for name in slips if not any(matches(entry, name) for entry in taken))
+            hint = f"Did you mean `{next(iter(free))}`? Else {hint}" if near in free or len(free) == 1 else hint
         message = f"the cluster has no node {pattern.value!r}"
         findings.append(UNKNOWN_NODE.finding(message, pattern.span, hint=hint, missing=missing))
     return found
 
 
-def _named_like(policy: Policy, node_set: NodeSetPolicy) -> list[str]:
-    """Return the nodes of all sets that have values or tags of the same kind as one, such as racks."""
-
-    def kinds(nodes: NodeSetPolicy) -> set[object]:
-        return {*nodes.leaves, *(tag.value.partition(":")[0] for tag in nodes.tags or ())}
-
-    alike = (nodes for nodes in policy.node_sets if not kinds(nodes).isdisjoint(kinds(node_set)))
-    return [entry.value for nodes in alike for entry in nodes.nodes]
+def _kinds(declared: GroupPolicy | NodeSetPolicy) -> set[object]:
+    """Return what a list of nodes is of: a group, or the values and the families of tags that its nodes have."""
+    families = {tag.value.partition(":")[0] for tag in declared.tags or ()}
+    return {Level.GROUP} if isinstance(declared, GroupPolicy) else {*declared.leaves, *families}
 
 
 def _memberships(policy: Policy, state: ClusterState, desired: Desired) -> None:
     claims: dict[str, list[tuple[bool, str, Span]]] = {}
-
-    def named() -> list[str]:
-        return [entry.value for group in policy.groups.values() for entry in group.nodes or ()]
-
     for group in policy.groups.values():
         for pattern in (group.nodes or ()) if not group.removed else ():
-            for name in _known(pattern, state.nodes, desired, named):
+            for name in _known(pattern, state.nodes, desired, group):
                 claims.setdefault(name, []).append((is_glob(pattern.value), group.name, pattern.span))
     contested: dict[tuple[Span, Span], tuple[str, list[str]]] = {}
     for name, claimed in claims.items():
@@ -192,7 +181,7 @@ def _node(desired: Desired, name: str) -> DesiredNode:
 def _node_sets(policy: Policy, state: ClusterState, desired: Desired) -> None:
     ranked: dict[str, list[tuple[int, NodeSetPolicy]]] = {}
     for node_set in policy.node_sets:
-        for name, rank in members(node_set, state, desired, partial(_named_like, policy, node_set)).items():
+        for name, rank in members(node_set, state, desired).items():
             ranked.setdefault(name, []).append((rank, node_set))
     disagreeing: dict[tuple[Span, Span], tuple[Path, list[str]]] = {}
     for name, entries in ranked.items():
@@ -205,9 +194,7 @@ def _node_sets(policy: Policy, state: ClusterState, desired: Desired) -> None:
         desired.findings.append(NODE_SETS_DISAGREE.finding(message, other, hint=hint, related=related))
 
 
-def members(
-    node_set: NodeSetPolicy, state: ClusterState, desired: Desired, named: Callable[[], Collection[str]] = list
-) -> dict[str, int]:
+def members(node_set: NodeSetPolicy, state: ClusterState, desired: Desired) -> dict[str, int]:
     """Return the nodes of a set with the rank of their best match: 0 by name, 1 by glob, 2 by group."""
     ranks: dict[str, int] = {}
     for group in node_set.groups:
@@ -217,7 +204,7 @@ def members(
                 ranks[node.name] = 2
     for pattern in node_set.nodes:
         rank = 1 if is_glob(pattern.value) else 0
-        for name in _known(pattern, state.nodes, desired, named):
+        for name in _known(pattern, state.nodes, desired, node_set):
             ranks[name] = min(rank, ranks.get(name, rank))
     return ranks
 

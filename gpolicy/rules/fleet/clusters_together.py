@@ -14,7 +14,7 @@ from gpolicy.checking.tags import share_nodes
 from gpolicy.findings import Severity, Span
 from gpolicy.ganeti.parameter import Path
 from gpolicy.policy.files import relative_path
-from gpolicy.policy.model import INHERIT, Declared, Leaf, Policy
+from gpolicy.policy.model import INHERIT, Declared, GroupPolicy, Leaf, Policy
 from gpolicy.policy.node_patterns import ends, is_glob, matches, written_out
 from gpolicy.policy.source_file import Located
 from gpolicy.printable import listed, some
@@ -168,22 +168,20 @@ def fleet_drift(fleet: Fleet) -> Iterator[Hit]:
 
 
 def _forgotten_bases(fleet: Fleet, members: Sequence[int]) -> Iterator[Hit]:
-    """Yield the groups without a base where those of the same name in all other clusters, two at least, have one.
+    """Yield the groups that extend nothing, where those of the name in all other clusters extend a base of the name.
 
-    It is a template of this name, in a file that the Cluster of the group's policy extends as well.
+    They are two at least.
     """
-    named: dict[str, dict[int, set[tuple[str, str]]]] = defaultdict(dict)
+    groups: dict[str, dict[int, GroupPolicy]] = defaultdict(dict)
     for number in members:
-        for group in fleet.policies[number].groups.values():
-            named[group.name][number] = _bases_named(group)
-    for name, bases in named.items():
-        lacking = [number for number, found in bases.items() if not found]
-        if len(lacking) != 1 or len(bases) < 3:
-            continue
-        policy = fleet.policies[lacking[0]]
-        files, group = {file for file, _ in _bases_named(policy.cluster)}, policy.groups[name]
-        common = set.intersection(*(found for found in bases.values() if found))
-        for file in sorted(file for file, base in common if base == name and file in files and not group.removed):
+        for name, group in fleet.policies[number].groups.items():
+            groups[name][number] = group
+    for name, each in groups.items():
+        lacking = [number for number, group in each.items() if not group.extends and not group.removed]
+        others = [_bases_named(group) for group in each.values() if group.extends]
+        common = set.intersection(*others) if len(lacking) == 1 and len(each) - 1 == len(others) > 1 else set[str]()
+        for file in sorted(base.removesuffix(f"#{name}") for base in common if base.endswith(f"#{name}")):
+            group = each[lacking[0]]
             base = f"{relative_path(file, pathlib.Path(group.document.file).parent)}#{name}"
             message = f"group {name} extends nothing, but that of all other clusters extends {base}"
             found = hit(group, message, group.span, f"add `extends: {base}`", policy=lacking[0])
@@ -191,11 +189,11 @@ def _forgotten_bases(fleet: Fleet, members: Sequence[int]) -> Iterator[Hit]:
             yield replace(found, finding=severe)
 
 
-def _bases_named(declared: Declared | None) -> set[tuple[str, str]]:
-    """Return the files that an object extends, each with the name of the document."""
-    entries = [entry.value.partition("#") for entry in declared.extends] if declared else []
-    home = pathlib.Path(declared.document.file).parent if declared else pathlib.Path()
-    return {(real_file(str(home / file)), name) for file, _, name in entries}
+def _bases_named(group: GroupPolicy) -> set[str]:
+    """Return what a group extends, as real paths of files with the names of documents."""
+    entries = (entry.value.partition("#") for entry in group.extends)
+    home = pathlib.Path(group.document.file).parent
+    return {f"{real_file(str(home / file))}#{name}" for file, _, name in entries}
 
 
 def _tags(policy: Policy) -> dict[str, Located[str]]:

@@ -68,14 +68,12 @@ def pattern_without_node(context: Context) -> Iterator[Hit]:
 
 def _pattern_meant(context: Context, declared: Declared, pattern: str) -> str:
     """Return the only pattern one slip away that matches nodes which no group names; of a node set, any nodes."""
-    begin, end = ends(pattern)
-    entries = [entry.value for group in context.groups for entry in group.nodes or () if group is not declared]
-    rivals = entries if declared.level is Level.GROUP else []
+    begin, _ = ends(pattern)
+    others = [group for group in context.groups if group is not declared and declared.level is Level.GROUP]
+    rivals = [entry.value for group in others for entry in group.nodes or ()]
     free = [name for name in context.observed.nodes if not any(matches(entry, name) for entry in rivals)]
     stems = {_LETTERS.split(name)[0] for name in free} if not _LETTERS.search(begin) else ()
     guesses = [f"{stem}{pattern[len(begin) :]}" for stem in stems if is_one_slip(begin, stem)]
-    domains = {name[name.find(".") :] for name in free} if end.startswith(".") else ()
-    guesses += [f"{pattern.removesuffix(end)}{domain}" for domain in domains if is_one_slip(end, domain)]
     fitting = [guess for guess in guesses if any(matches(guess, name) for name in free)]
     return fitting[0] if len(fitting) == 1 else ""
 

@@ -37,6 +37,7 @@ from gpolicy.rules.tags.domains import (
 )
 
 _MOST_GROUPS: Final = 6  # named in one message
+_SHARED: Final = "tag the nodes by what they really share"
 
 
 @warning("GP507", When.MORE_WITH_STATE | When.WHOLE)
@@ -80,20 +81,20 @@ def failure_domain_undivided(context: Context) -> Iterator[Hit]:
         undivided = several and len(found) == 1 and frozenset() not in found
         if undivided and (len(values[domain]) == 1 or _places_mirrors(context, group)):
             key = domain, ", ".join(sorted(nodes[0].of(domain)))
-            copy, hint, related = _copied(nodes, domain, key[1])
-            place = copy or _place(nodes, domain, tag)
-            shared.setdefault(key, (place, hint, related, []))[-1].append(group)
-    for (_, tags), ((label, span), hint, related, undivided_groups) in shared.items():
+            copy, asked, related = _copied(nodes, domain, key[1])
+            shared.setdefault(key, (copy or _place(nodes, domain, tag), asked, related, []))[-1].append(group)
+    for (_, tags), ((label, span), asked, related, undivided_groups) in shared.items():
         message = f"all nodes of {named('group', undivided_groups)} have {tags}: none can be avoided"
-        yield hit(
-            label, message, span, hint or "tag the nodes by what they really share, or remove the domain", related
-        )
+        yield hit(label, message, span, asked or f"{_SHARED}, or remove the domain", related)
 
 
 def _copied(
     nodes: tuple[TaggedNode, ...], domain: str, tag: str
 ) -> tuple[tuple[str, Span] | None, str, tuple[Related, ...]]:
-    """Return where a node set most likely has the tag of another one, with a hint and the place of that other one."""
+    """Return where a node set most likely has the tag of another one, with a question and the place of that other one.
+
+    Its name says another value of the domain.
+    """
     found = {place for node in nodes for text in node.of(domain) if (place := node.tags[text])}
     own, words = sorted(found, key=lambda place: place[1]), _words(tag)
     like = [item for item in own if words - {domain} <= _words(item[0])]
@@ -101,13 +102,12 @@ def _copied(
     other = next((item for item in own if copy and item[0] != copy[0]), None)
     if copy is None or other is None:
         return copy, "", ()
-    mine, theirs = (re.split(r"\b", item[0].partition("/")[2]) for item in (copy, other))
-    unlike = [words for words in zip(mine, theirs, strict=False) if words[0] != words[1]]
-    meant = re.sub(rf"\b{re.escape(unlike[0][1])}\b", unlike[0][0], tag) if len(mine) == len(theirs) else tag
-    hint = (
-        f"is {meant} meant? Else tag the nodes by what they really share" if len(unlike) == 1 and meant != tag else ""
-    )
-    return copy, hint, (Related(other[1], f"{other[0].partition('/')[2]} has the same tag"),)
+    mine, theirs = (re.split(r"\b", label.partition("/")[2]) for label, _ in (copy, other))
+    unlike = dict(pair for pair in zip(theirs, mine, strict=False) if pair[0] != pair[1])
+    meant = "".join(unlike.get(part, part) for part in re.split(r"\b", tag))
+    is_clear = len(unlike) == 1 and len(mine) == len(theirs) and meant != tag
+    related = (Related(other[1], f"{''.join(theirs)} has the same tag"),)
+    return copy, f"is {meant} meant? Else {_SHARED}" if is_clear else "", related
 
 
 def _words(text: str) -> set[str]:
