@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from gpolicy.cluster.state import ClusterState
 from gpolicy.findings import AMBIGUOUS, NO_PLAN, Finding, Related, Span, error_rule
 from gpolicy.ganeti.parameter import Level, Path
-from gpolicy.guessing import MOST_GUESSES, closest, is_one_slip, name_meant
-from gpolicy.policy.model import GroupPolicy, Leaf, Leaves, NodeSetPolicy, Policy
+from gpolicy.guessing import MOST_GUESSES, MOST_KNOWN, closest, is_one_slip, name_meant
+from gpolicy.policy.model import Declared, GroupPolicy, Leaf, Leaves, NodeSetPolicy, Policy
 from gpolicy.policy.node_patterns import is_glob, matches
 from gpolicy.policy.source_file import Located
 
@@ -131,9 +131,7 @@ def _known(
             missing, hint = "full names of nodes", f"write the full names of nodes: {near}"
         elif near and near.translate(_DIGITS) != pattern.value.translate(_DIGITS):
             hint = f"Did you mean `{near}`?"
-        elif near:  # what another list of the kind has is hardly meant here too
-            alike = (item for item in desired.lists if not _kinds(item).isdisjoint(_kinds(owner)))
-            taken = [entry.value for item in alike for entry in item.nodes or ()]
+        elif near and len(taken := _named_beside(owner, desired)) < MOST_KNOWN:
             slips = [near, *(name for name in nodes if is_one_slip(pattern.value, name))]
             free = dict.fromkeys(name for name in slips if not any(matches(entry, name) for entry in taken))
             hint = f"Did you mean `{next(iter(free))}`? Else {hint}" if near in free or len(free) == 1 else hint
@@ -142,10 +140,15 @@ def _known(
     return found
 
 
-def _kinds(declared: GroupPolicy | NodeSetPolicy) -> set[object]:
-    """Return what a list of nodes is of: a group, or the values and the families of tags that its nodes have."""
-    families = {tag.value.partition(":")[0] for tag in declared.tags or ()}
-    return {Level.GROUP} if isinstance(declared, GroupPolicy) else {*declared.leaves, *families}
+def _named_beside(owner: GroupPolicy | NodeSetPolicy, desired: Desired) -> list[str]:
+    """Return the names and patterns in all lists of the same kind: what one of them has is hardly meant in another."""
+
+    def kinds(declared: Declared) -> set[object]:
+        families = {tag.value.partition(":")[0] for tag in declared.tags or ()}
+        return {Level.GROUP} if declared.level is Level.GROUP else {*declared.leaves, *families}
+
+    alike = (item for item in desired.lists if not kinds(item).isdisjoint(kinds(owner)))
+    return [entry.value for item in alike for entry in item.nodes or ()]
 
 
 def _memberships(policy: Policy, state: ClusterState, desired: Desired) -> None:

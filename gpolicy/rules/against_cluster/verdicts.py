@@ -154,23 +154,20 @@ def _refused(context: Context, known: ViolationChange) -> Iterator[Hit]:
     """
     groups, state = context.policy.groups, context.observed
     current = {name: group.current for name, group in context.desired.groups.items()}
-    refused = [(item.instance, item.after) for item in known.newly if item.after is not None]
-    nearest: dict[str, Sequence[PolicyViolation]] = {}
-    for name, after in refused:
+    refused: dict[str, tuple[Declared, PolicyViolation, Sequence[PolicyViolation]]] = {}
+    for name, after in [(item.instance, item.after) for item in known.newly if item.after is not None]:
         instance, declared = state.instances[name], groups.get(after.group) or context.policy.cluster
         before = state.nodes[instance.primary_node].group
         if declared is not None and current.get(after.group, after.group) == before:  # else its node moves: GP723
             pairs = [(pair.minimum, pair.maximum) for pair in context.pairs(declared)]
-            nearest[name] = context.forecast.breached_pairs(pairs, state.groups[before], instance, after) or (after,)
-    uses = Counter((item.group, item.pair) for several in nearest.values() for item in several)
+            nearest = context.forecast.breached_pairs(pairs, state.groups[before], instance, after) or (after,)
+            refused[name] = declared, after, nearest
+    uses = Counter((item.group, item.pair) for _, _, nearest in refused.values() for item in nearest)
     found: dict[tuple[str, Path, int], dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
     places: dict[tuple[str, Path, int], Span | None] = {}
     wanted: dict[tuple[str, Path, int], set[str]] = defaultdict(set)
-    for name, after in refused:
-        declared = groups.get(after.group) or context.policy.cluster
-        if declared is None or name not in nearest:
-            continue
-        own, instance = max(nearest[name], key=lambda item: uses[item.group, item.pair]), state.instances[name]
+    for name, (owner, after, nearest) in refused.items():
+        own, instance = max(nearest, key=lambda item: uses[item.group, item.pair]), state.instances[name]
         switched = after.exclusive_storage != state.on_exclusive_storage(instance)
         breaches = [breach for breach in after.breaches if breach.beyond is None]
         for breach in (*breaches, *(breach for breach in own.breaches if breach.beyond is not None)):
@@ -182,7 +179,7 @@ def _refused(context: Context, known: ViolationChange) -> Iterator[Hit]:
             number = breach.value if isinstance(breach.value, int) else 0
             wanted[cause].add(f"{breach.parameter} {amount(breach.parameter, number)}" if number else "")
             if cause not in places:
-                places[cause] = _place(context, declared, path, own, breach)
+                places[cause] = _place(context, owner, path, own, breach)
     for cause, by_instance in sorted(found.items()):
         names = [f"{name} ({', '.join(words)})" for name, words in by_instance.items()]
         message = f"group {cause[0]} would no longer allow {some(names)}"

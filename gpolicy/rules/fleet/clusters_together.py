@@ -168,10 +168,7 @@ def fleet_drift(fleet: Fleet) -> Iterator[Hit]:
 
 
 def _forgotten_bases(fleet: Fleet, members: Sequence[int]) -> Iterator[Hit]:
-    """Yield the groups that extend nothing, where those of the name in all other clusters extend a base of the name.
-
-    They are two at least.
-    """
+    """Yield groups that extend nothing, where those of the name in all others, two at least, extend a base of it."""
     groups: dict[str, dict[int, GroupPolicy]] = defaultdict(dict)
     for number in members:
         for name, group in fleet.policies[number].groups.items():

@@ -13,7 +13,7 @@ from gpolicy.checking.rule import Hit, When, error, hit, see, warning
 from gpolicy.checking.tags import share_nodes, takes_in
 from gpolicy.findings import AMBIGUOUS, Related
 from gpolicy.ganeti.parameter import Level
-from gpolicy.guessing import MOST_GUESSES, is_one_slip, is_typing_slip, name_meant
+from gpolicy.guessing import MOST_ALIKE, MOST_GUESSES, is_one_slip, is_typing_slip, name_meant
 from gpolicy.policy import edits
 from gpolicy.policy.model import Declared, GroupPolicy
 from gpolicy.policy.node_patterns import WILDCARD, ends, is_glob, matches, unlikely, written_out
@@ -27,8 +27,6 @@ MOST_COMPARED: Final = 50_000
 """Pairs of patterns that are looked at, and that are compared: each with each of some 300 groups."""
 MOST_NAMES: Final = 500_000
 """Names that patterns are written out to, to compare them."""
-_LETTERS: Final = re.compile("[0-9.]")
-"""Where the letters that a node's name begins with end."""
 _STEM: Final = re.compile("[a-z]{4,}(?=[^a-z])", re.IGNORECASE)
 _DOMAIN: Final = re.compile(r"(?:\[[^][]*+\]|[^.\[\]])++\.(.+)")
 _MOST_DOMAINS: Final = 20
@@ -68,12 +66,13 @@ def pattern_without_node(context: Context) -> Iterator[Hit]:
 
 def _pattern_meant(context: Context, declared: Declared, pattern: str) -> str:
     """Return the only pattern one slip away that matches nodes which no group names; of a node set, any nodes."""
-    begin, _ = ends(pattern)
-    others = [group for group in context.groups if group is not declared and declared.level is Level.GROUP]
-    rivals = [entry.value for group in others for entry in group.nodes or ()]
-    free = [name for name in context.observed.nodes if not any(matches(entry, name) for entry in rivals)]
-    stems = {_LETTERS.split(name)[0] for name in free} if not _LETTERS.search(begin) else ()
-    guesses = [f"{stem}{pattern[len(begin) :]}" for stem in stems if is_one_slip(begin, stem)]
+    begin, wanted = ends(pattern)[0], context.desired.nodes
+    claimed = {name for name, node in wanted.items() if node.group} if declared.level is Level.GROUP else set[str]()
+    free = context.observed.nodes.keys() - claimed
+    stems = {re.split("[0-9.]", name)[0] for name in free} if not re.search("[0-9.]", begin) else set[str]()
+    guesses = [
+        f"{stem}{pattern[len(begin) :]}" for stem in stems if len(stems) <= MOST_ALIKE and is_one_slip(begin, stem)
+    ]
     fitting = [guess for guess in guesses if any(matches(guess, name) for name in free)]
     return fitting[0] if len(fitting) == 1 else ""
 

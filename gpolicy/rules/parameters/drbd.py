@@ -33,8 +33,6 @@ _OF_GANETI: Final = {
     **dict.fromkeys(("size", "allow-two-primaries", "cram-hmac-alg", "shared-secret"), ""),
 }
 """Options of drbdsetup that Ganeti itself writes, and the parameter that it takes them from (if there is one)."""
-_LEAST_LOST: Final = 2
-"""Values of the controller that nobody writes who does not turn it on; one may be managed beside a switch elsewhere."""
 _DYNAMIC: Final = ("c-plan-ahead", "c-fill-target", "c-delay-target", "c-min-rate", "c-max-rate")
 
 
@@ -90,8 +88,8 @@ def _ignored(
     """Yield one hit for those of the values that an object sets to other than Ganeti's defaults."""
     own = [leaf for name in names if (leaf := context.own(declared, _path(name)))]
     leaves = sorted((leaf for leaf in own if leaf.value != default_of(context, leaf.path)), key=lambda leaf: leaf.span)
-    if len(leaves) < (1 if cause else _LEAST_LOST):
-        return
+    if not leaves or (cause is None and len(leaves) == 1):
+        return  # a single value may be managed beside a switch elsewhere
     related = (Related(cause.leaf.span, f"{cause.path[-1]} is here"),) if cause and cause.leaf else ()
     hint = "" if cause else "add `dynamic-resync: true`, or remove them"
     if names == ("resync-rate",):

@@ -94,7 +94,7 @@ def _apart(context: Context) -> Iterator[tuple[Declared, Pair, Pair]]:
 
 @information("GP219")
 def spec_not_countable(context: Context) -> Iterator[Hit]:
-    std = context.cluster_leaf(("ipolicy", "std", "spindle-use"))
+    std = context.cluster_leaf(("ipolicy", "std", "spindle-use")) if context.whole else None
     for declared, _, pairs in context.minmax():
         for pair in comparable(pairs):
             least = pair.minimum["disk-count"]
@@ -102,8 +102,7 @@ def spec_not_countable(context: Context) -> Iterator[Hit]:
                 message = f"{pair.title} requires {least} disks, but hspace counts with one, and so counts none"
                 yield hit(declared, message, pair.at("min", "disk-count"))
             low, high = (bound["spindle-use"] for bound in (pair.minimum, pair.maximum))
-            is_shared = context.whole and context.exclusive(declared) is None
-            if std is not None and not low <= number(std) <= high and is_shared:
+            if std is not None and not low <= number(std) <= high and context.exclusive(declared) is None:
                 message = f"{pair.title} allows a spindle-use of {low} to {high}, but hspace counts with that of"
                 message += f" std, {number(std):g}, and so counts none"
                 yield hit(declared, message, pair.at("min", "spindle-use"), related=see(std.span, "std is here"))
