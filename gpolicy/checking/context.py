@@ -78,10 +78,10 @@ class Forecast:
     """The verdicts of the policy's guards on the plan, and those of the built-in one on its figures."""
     impact: Callable[[Prospect, str], Impact] = _without_prospect
     """A part of what the plan would do."""
-    breached_pair: Callable[[Sequence[Bounds], LiveGroup, LiveInstance, PolicyViolation], PolicyViolation | None] = (
-        lambda *_: None
-    )
-    """What an instance breaches of that one of the pairs which replaces the one it conforms to in its group."""
+    breached_pairs: Callable[
+        [Sequence[Bounds], LiveGroup, LiveInstance, PolicyViolation], Sequence[PolicyViolation]
+    ] = lambda *_: ()
+    """What an instance breaches of each of the pairs that may replace the one it conforms to in its group."""
 
 
 NO_FORECAST = Forecast()

@@ -161,8 +161,10 @@ def _limits(context: Context, group: GroupPolicy) -> Iterator[NodeLimit]:
         limit = memory_limit(context, group, hardware.memory)
         yield replace(limit, most=limit.whole, kept=0, figures=()) if exclusive else limit  # GP415 counts it there
     else:
-        memory = _kept_memory(context, kept_by_node(context, group, "mem_node", "mem_hv"))
-        yield from _observed("memory-size", nodes, lambda had: (had.memory_total, max(memory, had.memory_node or 0)))
+        figures = kept_by_node(context, group, "mem_node", "mem_hv")
+        memory = _kept_memory(context, figures)
+        for limit in _observed("memory-size", nodes, lambda had: (had.memory_total, max(memory, had.memory_node or 0))):
+            yield replace(limit, figures=figures)
     if hardware and hardware.cpus and times:
         multiplied = (ratio.leaf,) if ratio is not None and ratio.leaf is not None and times != 1 else ()
         limit = promised_limit("cpu-count", hardware.cpus, () if exclusive else cpus_kept, times)

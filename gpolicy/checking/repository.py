@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import date
 from functools import partial
+from os.path import relpath
 from pathlib import Path
+from typing import Final
 
 from gpolicy.checking.baseline import baseline_text, fingerprint, key_of, read_baseline
 from gpolicy.checking.checking import ACCEPTABLE, Checked, Examination, check_fleet
@@ -18,13 +20,17 @@ from gpolicy.checking.rule import Hit
 from gpolicy.checking.settings_tables import NONE, Overrides, settings_for, settings_of_each
 from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import InputError, RequestError
-from gpolicy.findings import Accepted, Finding, Severity, by_place, told
+from gpolicy.findings import Accepted, Finding, Severity, Span, by_place, told
 from gpolicy.guessing import did_you_mean
-from gpolicy.opening import FileToWrite, real_path
-from gpolicy.policy.files import boundary
+from gpolicy.opening import FileToWrite, real_path, tree_around
+from gpolicy.policy.files import boundary, policy_files, policy_roots, read_files
+from gpolicy.policy.kinds import KINDS, OBJECTS
 from gpolicy.policy.loading import load_policy
 from gpolicy.policy.model import Policy
-from gpolicy.policy.source_file import Files, SourceFile
+from gpolicy.policy.source_file import Files, SourceFile, YamlDocument
+from gpolicy.policy.structure import FILE_NOT_READ
+
+_MOST_UNREAD: Final = 1000  # files that are looked at
 
 
 class Checker:
@@ -66,6 +72,7 @@ class Checker:
             hint = did_you_mean(unknown[0], known, "write the name of a Rule document behind house/")
             raise RequestError(f"`select` names {unknown[0]}, and no policy here has this house rule", hint=hint)
         fleet = members_of(self._roots, policies) if self._fleet is None else self._fleet
+        unread = list(_read_by_none(self._roots, policies)) if self._fleet is None else []
         replaced = {path: text for path in self._baselines if (text := (texts or {}).get(str(path))) is not None}
         baselines = self._baselines | {path: self._read(path, text=text) for path, text in replaced.items()}
         return [
@@ -73,10 +80,36 @@ class Checker:
                 policy=policy,
                 settings=settings,
                 baseline=baselines.get(settings.baseline) if settings.baseline else None,
-                fleet=fleet[real_path(root)].hits if real_path(root) in fleet else (),
+                fleet=(
+                    *(fleet[real_path(root)].hits if real_path(root) in fleet else ()),
+                    *(unread if root == self._roots[0] else ()),
+                ),
             )
             for root, policy, settings in zip(self._roots, policies, self._settings, strict=True)
         ]
+
+
+def _read_by_none(roots: Sequence[Path], policies: Sequence[Policy]) -> Iterator[Hit]:
+    """Yield the files of a repository without objects, such as rules and guards, that none of its policies reads.
+
+    What is about objects may wait for somebody to extend it. Where only some policies are checked, nothing is found.
+    """
+    tree = tree_around(real_path(roots[0])) if len(roots) > 1 else None
+    read = {real_path(name) for policy in policies for name in policy.files}
+    with suppress(InputError):
+        left = [file for file in policy_files(tree) if real_path(file) not in read] if tree is not None else []
+        files = read_files(left[:_MOST_UNREAD], boundary(tree)).files.values() if tree is not None else ()
+        idle = [file.name for file in files if file.documents and not any(map(_may_be_base, file.documents))]
+        if tree and idle and set(map(real_path, policy_roots(tree))) == set(map(real_path, roots)):
+            message = "no policy reads this file: it is in none of their directories, and nothing extends it"
+            hint = "move its documents into a file that the policies extend, or into the directory of a policy"
+            for name in idle if roots[0].is_absolute() else map(relpath, idle):
+                yield Hit("", FILE_NOT_READ.finding(message, Span(name, 1, 1, 1, 1), hint=hint))
+
+
+def _may_be_base(document: YamlDocument) -> bool:
+    kind = KINDS.get(str(document.root.get("kind"))) if isinstance(document.root, dict) else None
+    return kind is None or kind.field == OBJECTS
 
 
 @dataclass(frozen=True, slots=True)

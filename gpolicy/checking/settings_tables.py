@@ -137,7 +137,8 @@ def _excluded(file: SettingsFile) -> Iterator[PerFile]:
 
 def _fail_on(file: SettingsFile, place: Place) -> str:
     if place.value not in FAIL_ON:
-        raise file.error(place, f"cannot be {shown(place.value)}", f"write {listed(FAIL_ON, 'or')}")
+        hint = did_you_mean(str(place.value), FAIL_ON, f"write {listed(FAIL_ON, 'or')}")
+        raise file.error(place, f"cannot be {shown(place.value)}", hint)
     return str(place.value)
 
 

@@ -58,13 +58,13 @@ def _impact(prospect: Prospect, part: str) -> Impact:
     return impact_of(prospect, part)
 
 
-def _breached_pair(
+def _breached_pairs(
     pairs: Sequence[Bounds], group: LiveGroup, instance: LiveInstance, violation: PolicyViolation
-) -> PolicyViolation | None:
+) -> Sequence[PolicyViolation]:
     """Return what an instance breaches of that of `pairs` which replaces the one it conforms to in its group.
 
-    Ganeti names the pair with the fewest breaches, which may be one that nobody changed; it counts where there are more
-    or fewer pairs than before.
+    Ganeti names the pair with the fewest breaches, which may be one that nobody changed; where there are more or fewer
+    pairs than before, all with so few count.
     """
     from gpolicy.analysis.violations import AllowedSizes, bounds_of, verdict_on  # noqa: PLC0415 (as above)
 
@@ -76,21 +76,18 @@ def _breached_pair(
 
     old = bounds_of(group.effective.get(_MINMAX))
     number = next((number for number, bounds in enumerate(old) if breaches(bounds) is None), None)
-    if number is None or not pairs:
-        return None
+    if number is None:
+        return ()
     was = old[number]
 
     def unlike(place: int) -> tuple[int, bool]:
         new = pairs[place]
         return sum(was[end].get(name) != new[end][name] for end in (0, 1) for name in new[end]), place != number
 
-    def breached(place: int) -> int:
-        found = breaches(pairs[place])
-        return len(found.breaches) if found is not None else 0
-
-    place = min(range(len(pairs)), key=unlike if len(pairs) == len(old) else breached)
-    found = breaches(pairs[place])
-    return replace(found, pair=place + 1) if found is not None else None
+    places = range(len(pairs)) if len(pairs) != len(old) else [min(range(len(pairs)), key=unlike)]
+    found = [replace(broken, pair=place + 1) for place in places if (broken := breaches(pairs[place]))]
+    least = min((len(item.breaches) for item in found), default=0)
+    return [item for item in found if len(item.breaches) == least] if len(found) == len(places) else ()
 
 
-FORECAST: Final = Forecast(_outcomes, _idle_edits, _prospect, _objections, _verdicts, _impact, _breached_pair)
+FORECAST: Final = Forecast(_outcomes, _idle_edits, _prospect, _objections, _verdicts, _impact, _breached_pairs)

@@ -12,6 +12,7 @@ from itertools import islice
 from posixpath import normpath
 from typing import TYPE_CHECKING, Any, Final
 
+from gpolicy.data import read_data
 from gpolicy.findings import Finding, Fix
 from gpolicy.ganeti.amounts import BOUNDS, parse_size_exact
 from gpolicy.ganeti.parameters import PARAMETERS
@@ -29,52 +30,8 @@ if TYPE_CHECKING:
     from jsonschema.exceptions import ValidationError
 
 
-_ANYWHERE: Final = {
-    "memory-ratio": "no released Ganeti has a memory-ratio: it existed in an unreleased 2.17 only",
-    **dict.fromkeys(("mem-size", "mem_size"), "the parameter is called memory-size"),
-    "lvm": "Ganeti's code knows the storage type as plain (its manual says lvm)",
-    "gluster_storage_dir": "the gluster directory is set when the cluster is made and cannot be changed",
-    "vg_name": "the vg_name of the option and of RAPI is stored as volume_group_name",
-    "drbd_helper": "the drbd_helper of the option and of RAPI is stored as drbd_usermode_helper",
-    **dict.fromkeys(
-        ("hidden_os", "blacklisted_os", "os_hvp", "osparams", "osparams_private_cluster"),
-        "it belongs to one operating system, not to the policy of the cluster: set it with gnt-os modify",
-    ),
-    **dict.fromkeys(("max_node_failures", "oversubscription", "cpus_after_failure"), "it belongs in limits"),
-    **dict.fromkeys(("min_ispec", "max_ispec"), "sizes are written with min and max: ipolicy.minmax"),
-    **dict.fromkeys(HYPERVISORS, "it belongs below hv_state or hvparams"),
-    "std_ispec": "the standard instance is ipolicy.std, on the cluster",
-    "mem_inst": "Ganeti does not accept mem_inst: it follows from the instances",
-    **dict.fromkeys(("std", "minmax", "vcpu-ratio", "spindle-ratio", "disk-templates"), "it belongs in ipolicy"),
-}
-_IN_KIND: Final = {
-    ("NodeGroup", "std"): "std is set at the cluster only; a group has none of its own",
-    ("NodeGroup", "hvparams"): "Ganeti has hypervisor parameters on the cluster and on instances, not on groups",
-    ("NodeGroup", "beparams"): "Ganeti has backend parameters on the cluster and on instances, not on groups",
-    ("NodeGroup", "nicparams"): "Ganeti has interface parameters on the cluster and on instances, not on groups",
-    ("NodeGroup", "enabled_disk_templates"): "templates are enabled on the cluster; a group has ipolicy.disk-templates",
-    ("NodeGroup", "enabled_hypervisors"): "hypervisors are enabled on the cluster, for all groups",
-    ("NodeSet", "hvparams"): "Ganeti has hypervisor parameters on the cluster and on instances, not on nodes",
-    ("NodeSet", "ipolicy"): "only the cluster and groups have instance policies",
-    ("NodeSet", "diskparams"): "only the cluster and groups have disk parameters",
-    ("NodeSet", "exclusive_storage"): "exclusive_storage can be set on the cluster and on groups, not on nodes",
-    ("NodeSet", "alloc_policy"): "only groups have an alloc_policy",
-    ("Cluster", "alloc_policy"): "only groups have an alloc_policy, and do not inherit it",
-    ("Cluster", "nodes"): "nodes are members of groups: NodeGroup has nodes",
-}
-_BELOW: Final = {
-    ("beparams", "memory"): "Ganeti sets minmem and maxmem by it: write these two",
-    ("drbd", "stripes"): "of drbd it is data-stripes",
-    **dict.fromkeys((("ipolicy", "min"), ("ipolicy", "max")), "write `minmax:`, and below it `- min: …` and `max: …`"),
-}
-
-_WORDS: Final = {
-    "virtio": "paravirtual", "lvm": "plain", "ovs": "openvswitch", "vcpus": "cpu-count",
-    "exclusion": "iextags", "failure_domains": "nlocation", "desired_location": "desiredlocation",
-    "memory": "memory-size", "mem": "memory-size", "maxmem": "memory-size",
-}  # fmt: skip
-"""Words of other places, with the one that Ganeti has where this is a choice."""
-
+_MISPLACED: Final = read_data("misplaced.toml")
+"""What is said of keys that stand where they do not belong, and Ganeti's words for those of other places."""
 _MOST_FINDINGS = 200  # of one document; with more it is another sort of file
 _MOST_ERRORS = 1000  # of the validator; several may be one finding
 
@@ -227,7 +184,8 @@ class _Fault:
         place = place_name(pointer)
         kind, parent = document.root["kind"], str(pointer[-1]) if pointer else ""
         where = f"in {place}" if place else f"in a {kind}"
-        elsewhere = _BELOW.get((parent, key)) or _IN_KIND.get((kind, key)) or _ANYWHERE.get(key, "")
+        below, of_kind = (_MISPLACED[where].get(name, {}) for where, name in (("below", parent), ("in", kind)))
+        elsewhere = below.get(key) or of_kind.get(key) or _MISPLACED["anywhere"].get(key, "")
         above = [name for name, schema in known.items() if key in schema.get("properties", {})]
         lost = f"it belongs below {listed(above, 'or')}" if above else ""
         near = self._near(key)
@@ -244,7 +202,7 @@ class _Fault:
         if meant and not elsewhere:
             fix = edits.fix(f"write {meant}", edits.rename_key(document, (*pointer, key), meant))
         message = f"unknown key {_quote(key)} {where}"
-        is_one = (above and not elsewhere) or (parent, key) in _BELOW
+        is_one = (above and not elsewhere) or key in below
         missing = f"a key in {document.value_span(pointer)}" if is_one and pointer else ""
         return UNKNOWN_KEY.finding(message, document.key_span((*pointer, key)), hint=hint, fix=fix, missing=missing)
 
@@ -337,8 +295,8 @@ class _Fault:
         if choices and isinstance(instance, int | float) and str(instance) in choices:
             return f'quote it: "{instance}"'
         choices += [str(schema["const"]) for schema in self._branches if "const" in schema]
-        if isinstance(instance, str) and _WORDS.get(instance) in choices:
-            return f"Ganeti's word for it is {_WORDS[instance]}"
+        if isinstance(instance, str) and (word := _MISPLACED["words"].get(instance)) in choices:
+            return f"Ganeti's word for it is {word}"
         if instance == "all" and last_key(self._pointer) == "cpu_mask":
             return 'write "" for all CPUs, or those that are meant, as in 0-15'
         if hint := self._shape_hint(types):
@@ -362,6 +320,8 @@ class _Fault:
                 return f'it is one text: is "{",".join(map(str, words))}" meant?'
             case float() as share if 0 < share < 1 and any("%" in item.get("pattern", "") for item in self._branches):
                 return f"Did you mean `{100 * share:g}%`?"
+            case str() as text if (amount := _AMOUNT.fullmatch(text)) and self._matches(f"{amount[1]}{amount[2]}"):
+                return f"Did you mean `{amount[1]}{amount[2]}`?"
             case dict() if "array" in types:
                 return "begin each item of the list with a dash: `- `"
             case dict() as entry if len(entry) == 1 and self._fits(word := ":".join(map(str, *entry.items()))):
@@ -381,6 +341,9 @@ class _Fault:
         patterns = [schema["pattern"] for schema in self._branches if "pattern" in schema]
         return any(_only_letters(pattern) and re.match(pattern, word) for pattern in patterns)
 
+    def _matches(self, word: str) -> bool:
+        return any("pattern" in schema and re.search(schema["pattern"], word) for schema in self._branches)
+
     def _value_fix(self) -> Fix | None:
         """Return the fix of a word that can only mean one thing: a slip, a yes for true, quotes too few or too many."""
         document, pointer, instance, choices = self._document, self._pointer, self._instance, self._choices
@@ -399,6 +362,7 @@ class _Fault:
 
 
 _BOOLEANS = {"yes": "true", "on": "true", "true": "true", "no": "false", "off": "false", "false": "false"}
+_AMOUNT: Final = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,9})?) ?([KMGT])i?(?:[Bb](?:ytes?|its?)?)?(?:/s|ps)?")
 _PLAIN_NUMBER: Final = re.compile("0|[1-9][0-9]{0,18}")
 
 
@@ -437,13 +401,5 @@ def _quote(value: Any) -> str:
 
 
 def _describe(value: Any) -> str:
-    match value:
-        case None:
-            return "empty"
-        case dict():
-            return "a mapping"
-        case list():
-            return "a list"
-        case str():
-            return "text"
-    return "a single value"
+    words = ((dict, "a mapping"), (list, "a list"), (str, "text"), (type(None), "empty"))
+    return next((word for kind, word in words if isinstance(value, kind)), "a single value")

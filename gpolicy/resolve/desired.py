@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 from gpolicy.cluster.state import ClusterState
 from gpolicy.findings import AMBIGUOUS, NO_PLAN, Finding, Related, Span, error_rule
-from gpolicy.ganeti.parameter import Path
-from gpolicy.guessing import MOST_GUESSES, closest, name_meant
-from gpolicy.policy.model import GroupPolicy, Leaf, Leaves, NodeSetPolicy, Policy
+from gpolicy.ganeti.parameter import Level, Path
+from gpolicy.guessing import MOST_GUESSES, MOST_KNOWN, closest, is_one_slip, name_meant
+from gpolicy.policy.model import Declared, GroupPolicy, Leaf, Leaves, NodeSetPolicy, Policy
 from gpolicy.policy.node_patterns import is_glob, matches
 from gpolicy.policy.source_file import Located
 
@@ -52,8 +52,8 @@ class Desired:
     current_groups: dict[str, GroupPolicy] = field(default_factory=dict)
     nodes: dict[str, DesiredNode] = field(default_factory=dict)
     findings: list[Finding] = field(default_factory=list)
-    named: frozenset[str] = frozenset()
-    """The names and patterns of nodes that the policy has."""
+    lists: tuple[GroupPolicy | NodeSetPolicy, ...] = ()
+    """The groups and node sets of the policy."""
 
     def name_after(self, group: str) -> str:
         """Return the desired name of a group of the cluster."""
@@ -63,9 +63,7 @@ class Desired:
 
 def resolve(policy: Policy, state: ClusterState) -> Desired:
     """Return the groups and nodes of `state` as `policy` wants them."""
-    lists = (*(group.nodes or () for group in policy.groups.values()), *(nodes.nodes for nodes in policy.node_sets))
-    named = frozenset(entry.value for entries in lists for entry in entries)
-    desired = Desired(findings=other_cluster(policy, state), named=named)
+    desired = Desired(findings=other_cluster(policy, state), lists=(*policy.groups.values(), *policy.node_sets))
     current = _current_names(policy, state, desired.findings)
     desired.groups = {name: DesiredGroup(policy=group, current=current[name]) for name, group in policy.groups.items()}
     desired.current_groups = {item.current: item.policy for item in desired.groups.values() if item.current is not None}
@@ -118,8 +116,10 @@ def _clash(message: str, old: Located[str]) -> Finding:
     return RENAME_CLASH.finding(message, old.span, hint=hint)
 
 
-def _known(pattern: Located[str], nodes: Collection[str], desired: Desired) -> list[str]:
-    """Return the nodes that `pattern` matches; report a name that matches none."""
+def _known(
+    pattern: Located[str], nodes: Collection[str], desired: Desired, owner: GroupPolicy | NodeSetPolicy
+) -> list[str]:
+    """Return the nodes that `pattern` in the list of `owner` matches; report a name that matches none."""
     if is_glob(pattern.value):
         return [name for name in nodes if matches(pattern.value, name)]
     found = [pattern.value] if pattern.value in nodes else []
@@ -129,18 +129,33 @@ def _known(pattern: Located[str], nodes: Collection[str], desired: Desired) -> l
         near = closest(pattern.value, nodes) if len(findings) < MOST_GUESSES else None
         if near is not None and near.startswith(f"{pattern.value}."):
             missing, hint = "full names of nodes", f"write the full names of nodes: {near}"
-        elif near and (near not in desired.named or near.translate(_DIGITS) != pattern.value.translate(_DIGITS)):
+        elif near and near.translate(_DIGITS) != pattern.value.translate(_DIGITS):
             hint = f"Did you mean `{near}`?"
+        elif near and len(taken := _named_beside(owner, desired)) < MOST_KNOWN:
+            slips = [near, *(name for name in nodes if is_one_slip(pattern.value, name))]
+            free = dict.fromkeys(name for name in slips if not any(matches(entry, name) for entry in taken))
+            hint = f"Did you mean `{next(iter(free))}`? Else {hint}" if near in free or len(free) == 1 else hint
         message = f"the cluster has no node {pattern.value!r}"
         findings.append(UNKNOWN_NODE.finding(message, pattern.span, hint=hint, missing=missing))
     return found
+
+
+def _named_beside(owner: GroupPolicy | NodeSetPolicy, desired: Desired) -> list[str]:
+    """Return the names and patterns in all lists of the same kind: what one of them has is hardly meant in another."""
+
+    def kinds(declared: Declared) -> set[object]:
+        families = {tag.value.partition(":")[0] for tag in declared.tags or ()}
+        return {Level.GROUP} if declared.level is Level.GROUP else {*declared.leaves, *families}
+
+    alike = (item for item in desired.lists if not kinds(item).isdisjoint(kinds(owner)))
+    return [entry.value for item in alike for entry in item.nodes or ()]
 
 
 def _memberships(policy: Policy, state: ClusterState, desired: Desired) -> None:
     claims: dict[str, list[tuple[bool, str, Span]]] = {}
     for group in policy.groups.values():
         for pattern in (group.nodes or ()) if not group.removed else ():
-            for name in _known(pattern, state.nodes, desired):
+            for name in _known(pattern, state.nodes, desired, group):
                 claims.setdefault(name, []).append((is_glob(pattern.value), group.name, pattern.span))
     contested: dict[tuple[Span, Span], tuple[str, list[str]]] = {}
     for name, claimed in claims.items():
@@ -192,7 +207,7 @@ def members(node_set: NodeSetPolicy, state: ClusterState, desired: Desired) -> d
                 ranks[node.name] = 2
     for pattern in node_set.nodes:
         rank = 1 if is_glob(pattern.value) else 0
-        for name in _known(pattern, state.nodes, desired):
+        for name in _known(pattern, state.nodes, desired, node_set):
             ranks[name] = min(rank, ranks.get(name, rank))
     return ranks
 

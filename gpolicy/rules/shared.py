@@ -126,7 +126,7 @@ def unknown_spec(
     lost = declared is not None and spec.value in [pair.name for pair in context.lost_pairs(declared)]
     at = [leaf.span] if leaf and lost else [item.finding.span for item in context.found_by("GP208")]
     related = tuple(Related(span, "its sizes are here") for span in at if span and leaf and span.lies_within(leaf.span))
-    hint += "; if the inherited one is meant, write it in the list of the group as well" if lost else ""
+    as_well = f"write {spec.value} in the list of group {group} as well" if lost else ""
     if group is not None and group not in context.policy.groups:
         message += ", since the policy does not declare the group: it has the sizes of the cluster"
         missing = f"group {group}"
@@ -134,15 +134,18 @@ def unknown_spec(
             hint = f"the policy declares {near}: one of the two names is misspelt"
             related = see(context.policy.groups[near].document.value_span(("name",)), "declared here")
     if forgotten := forgotten_base(context, declared):
-        yield hit(subject, message, spec.span, f"is {forgotten} missing? Else {hint}", related, missing=forgotten)
+        hint = f"is {forgotten} missing? Else {as_well or hint}"
+        yield hit(subject, message, spec.span, hint, related, missing=forgotten)
         return
     having = [item.name for item in context.groups if spec.value in [pair.name for pair in context.pairs(item)]]
-    is_other = declared is not None and len(having) == 1 and not lost and surely_meant(spec.value, known) is None
+    is_other = declared is not None and len(having) == 1 and surely_meant(spec.value, known) is None
     if isinstance(named, Located) and is_other:
-        hint, missing = f"is group {having[0]} meant, which has it? Else {hint}", f"another group at {named.span}"
+        hint = f"is group {having[0]} meant, which has it? Else {as_well or hint}"
+        missing = f"another group at {named.span}"
         related = (*see(spec.span, "the size is named here"), *related)
         yield hit(subject, message, named.span, hint, related, missing=missing)
         return
+    hint += f"; if the inherited one is meant, {as_well}" if lost else ""
     hint += f"; {in_words('group', having[:3])} {'has' if len(having) == 1 else 'have'} it" if having else ""
     yield hit(subject, message, spec.span, hint, related, missing=missing)
 

@@ -281,6 +281,7 @@ WHOLE_POLICY = "a policy that cannot be read as a whole cannot be planned"
             "fix what it finds",
         ),
         ('[check]\nfail-on = "fatal"\n', "2: check.fail-on: cannot be 'fatal'", "write error, warning, info or never"),
+        ('[check]\nfail-on = "warn"\n', "2: check.fail-on: cannot be 'warn'", "Did you mean `warning`?"),
         ("[check]\nbaseline = 3\n", "2: check.baseline: cannot be 3", "write the name of a file"),
         ('[check]\nbaseline = "\\u0000"\n', "2: check.baseline: cannot be '\\x00'", "write the name of a file"),
         ("check = 1\n", "1: check: must be a table, not 1", TABLE),

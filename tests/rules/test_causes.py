@@ -125,6 +125,14 @@ CASES: Final = {
         ),
         ["GP414"],
     ),
+    "exclusive storage of nodes": (
+        (
+            f"{CLUSTER}{GROUP}nodes: [n1]\n{HARDWARE}ipolicy:\n  disk-templates: [plain]\n"
+            f"  minmax:\n    - {bounds('1G 4G', '1 4', '10G 40G', '2 2')}"
+            f"{SET.format('n1')}ndparams: {{exclusive_storage: true}}\n"
+        ),
+        ["GP011"],
+    ),
     "a share of more than all": (
         f"{CLUSTER}---\ngpolicy: v1\nkind: Guards\nguards:\n  - {{name: a, capacity_loss: {{at_most: 150%}}}}\n",
         ["GP012"],
@@ -173,6 +181,37 @@ def test_the_cause_alone_is_reported(case: str, tmp_path: Path) -> None:
     text, codes = CASES[case]
     found = check(text, tmp_path)
     assert [finding.code for finding in found if finding.severity is not Severity.INFO] == codes
+
+
+_HALVES: Final = "".join(
+    f"    - name: {name}\n      {bounds(memory, '1 4', disk, spindles)}"
+    for name, memory, disk, spindles in (("a", "8G 9G", "2000G 3976G", "4 4"), ("b", "4G 5G", "900G 1988G", "2 2"))
+)
+_DISKS: Final = "hardware: {memory: 64G, cpus: 16, pv_count: 4, pv_size: 1T}\nndparams: {exclusive_storage: true}\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "following"),
+    [
+        (
+            f"{GROUP}{_DISKS.replace('1T', '931G')}ipolicy:\n  minmax:\n{_HALVES}",
+            "GP226",
+            {"GP402", "GP403", "GP212"},
+        ),
+        (
+            f"{GROUP}{_DISKS.replace('true', 'false')}ipolicy:\n  minmax:\n{_HALVES}",
+            "GP414",
+            {"GP219"},
+        ),
+        (f"{GROUP}{_DISKS}ipolicy:\n  disk-templates: [drbd, plain]\n", "GP407", {"GP303", "GP301"}),
+    ],
+)
+def test_remarks_of_the_same_cause_stand_below_it(text: str, code: str, following: set[str], tmp_path: Path) -> None:
+    cluster = f"{CLUSTER}enabled_disk_templates: [plain]\n{SPECS}  disk-templates: [plain]\n"
+    found = check(f"{cluster}{text}", tmp_path)
+    (cause,) = [item for item in found if item.code == code]
+    assert following <= {item.code for item in cause.consequences}
+    assert following.isdisjoint(item.code for item in found)
 
 
 def test_the_list_that_lacks_a_template_is_the_cause_and_not_the_test_that_uses_it(tmp_path: Path) -> None:

@@ -226,6 +226,16 @@ CURES: dict[str, tuple[str, str, str, str, list[str]]] = {
         "is `extends: base` in group bronze missing?",
         [],
     ),
+    "a guard about a group that has not the size": (
+        f"{CLUSTER}ipolicy:\n  minmax:\n{SMALL}"
+        + group("gold", "n1")
+        + group("silver", "n2", f"alloc_policy: unallocable\nipolicy:\n  minmax:\n{LARGE}")
+        + "---\ngpolicy: v1\nkind: Guards\nguards:\n  - {name: room, group: silver, spec: small, at_least: 3}\n",
+        "GP802",
+        "silver",
+        "is group gold meant, which has it? Else write small in the list of group silver as well",
+        [],
+    ),
     "a minimum in another unit": (
         sized("gold", LARGE, spec("small", "512G 12G", "1 3", "10G 90G")),
         "GP206",
@@ -335,6 +345,27 @@ CURES: dict[str, tuple[str, str, str, str, list[str]]] = {
         "GP011",
         "kvm",
         "it belongs below hv_state or hvparams",
+        [],
+    ),
+    "the switch of the controller is lost": (
+        f"{CLUSTER}diskparams:\n  drbd: {{c-plan-ahead: 20, c-min-rate: 10M, c-max-rate: 110M}}\n",
+        "GP122",
+        "10M",
+        "add `dynamic-resync: true`, or remove them",
+        [],
+    ),
+    "the controller is off": (
+        f"{CLUSTER}diskparams:\n  drbd: {{dynamic-resync: false, c-min-rate: 10M, c-max-rate: 110M}}\n",
+        "GP122",
+        "10M",
+        "",
+        [],
+    ),
+    "a rate in bits": (
+        f"{CLUSTER}diskparams:\n  drbd: {{resync-rate: 100Mbit}}\n",
+        "GP012",
+        "100Mbit",
+        "Did you mean `100M`?",
         [],
     ),
     "the standard instance in another unit": (

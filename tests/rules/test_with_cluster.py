@@ -80,6 +80,18 @@ def test_a_parameter_that_the_controller_of_the_cluster_does_not_read(tmp_path: 
     assert codes(check(text, tmp_path, state=having({DYNAMIC: False}))) == ["GP122"]
 
 
+@pytest.mark.parametrize(
+    "more", ["c-max-rate: 90M", "c-max-rate: 90M, c-min-rate: 9M, c-plan-ahead: 0", "c-max-rate: 60M, c-min-rate: 9M"]
+)
+def test_values_of_a_controller_that_something_else_may_turn_on(more: str, tmp_path: Path) -> None:
+    of_drbd = f"diskparams:\n  drbd: {{{more}}}\n"
+    assert check(f"{CLUSTER}{of_drbd}", tmp_path) == []
+    two = of_drbd.replace(more, "c-max-rate: 90M, c-min-rate: 9M")
+    assert codes(check(f"{CLUSTER}{two}", tmp_path)) == ["GP122"]
+    assert check(f"{GROUP}{two}", tmp_path) == [], "nothing is known of the cluster"
+    assert check(f"{CLUSTER}{two}", tmp_path, state=having({DYNAMIC: True})) == []
+
+
 def test_the_metadata_group_is_checked_against_the_clusters_own(tmp_path: Path) -> None:
     text = f"{CLUSTER}diskparams:\n  drbd: {{metavg: ssdvg}}\n"
     assert check(text, tmp_path) == []

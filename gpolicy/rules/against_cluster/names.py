@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from typing import Final
@@ -27,6 +28,7 @@ from gpolicy.ganeti.releases import release_of, unknown_release
 from gpolicy.ganeti.vocabulary import DRBD_METADATA
 from gpolicy.guessing import MOST_GUESSES, name_meant
 from gpolicy.policy.model import GroupPolicy
+from gpolicy.policy.node_patterns import ends, is_glob, matches
 from gpolicy.printable import count, some
 from gpolicy.resolve.desired import NODE_IN_TWO_GROUPS, NODE_SETS_DISAGREE, OTHER_CLUSTER, RENAME_CLASH, UNKNOWN_NODE
 from gpolicy.rules.shared import FILES
@@ -217,7 +219,24 @@ def move_into_stricter_group(context: Context) -> Iterator[Hit]:
         message = f"group {name} does not allow {first} ({reason}){others} of the nodes that move into it"
         hint = "move or change the instances first, or allow them there"
         group = context.policy.groups[name]
+        if (glob := next((entry.value for entry in group.nodes or () if entry.span == span), "")) and is_glob(glob):
+            emptied, narrow = _widened(context, current[name], glob, span)
+            message += f"; {glob} also takes in all nodes of group {some(emptied)}" if emptied else ""
+            hint = f"is {narrow} meant? Else {hint}" if narrow else hint
         yield hit(group, message, span, hint, see(group.span, "the group"))
+
+
+def _widened(context: Context, group: str | None, glob: str, span: Span) -> tuple[list[str], str]:
+    """Return the other groups whose nodes a group's pattern takes all, and the pattern for its own nodes alone."""
+    state, wanted = context.observed, context.desired.nodes.items()
+    homes = {name: state.nodes[name].group for name, node in wanted if node.group and node.group.span == span}
+    own = [name for name, home in homes.items() if home == group]
+    removed = {name for name, item in context.desired.current_groups.items() if item.removed is not None}
+    others = sorted({*homes.values()} - removed - {group})
+    emptied = [name for name in others if all(node.name in homes for node in state.nodes_of(name))] if own else []
+    narrow = f"{re.split('[0-9.]', own[0])[0]}*{ends(glob)[1]}" if own else ""
+    is_exact = emptied and narrow.rstrip("*") and {name for name in state.nodes if matches(narrow, name)} == {*own}
+    return emptied, narrow if is_exact else ""
 
 
 def _refused(context: Context, group: GroupPolicy, instance: LiveInstance) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
@@ -148,37 +148,45 @@ def _above_ratios(context: Context, known: ViolationChange) -> Iterator[Hit]:
 
 
 def _refused(context: Context, known: ViolationChange) -> Iterator[Hit]:
-    """Yield the groups that would no longer allow instances, at the values that do not."""
-    policy, state = context.policy, context.observed
+    """Yield the groups that would no longer allow instances, at the values that do not.
+
+    Instances between two sizes count for the one that most of the group are nearest to.
+    """
+    groups, state = context.policy.groups, context.observed
     current = {name: group.current for name, group in context.desired.groups.items()}
+    refused: dict[str, tuple[Declared, PolicyViolation, Sequence[PolicyViolation]]] = {}
+    for name, after in [(item.instance, item.after) for item in known.newly if item.after is not None]:
+        instance, declared = state.instances[name], groups.get(after.group) or context.policy.cluster
+        before = state.nodes[instance.primary_node].group
+        if declared is not None and current.get(after.group, after.group) == before:  # else its node moves: GP723
+            pairs = [(pair.minimum, pair.maximum) for pair in context.pairs(declared)]
+            nearest = context.forecast.breached_pairs(pairs, state.groups[before], instance, after) or (after,)
+            refused[name] = declared, after, nearest
+    uses = Counter((item.group, item.pair) for _, _, nearest in refused.values() for item in nearest)
     found: dict[tuple[str, Path, int], dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
     places: dict[tuple[str, Path, int], Span | None] = {}
-    for item in known.newly:
-        after = item.after
-        before = state.nodes[item.primary_node].group
-        if after is None or current.get(after.group, after.group) != before:
-            continue  # its node moves: GP723
-        declared = policy.groups.get(after.group) or policy.cluster
-        if declared is None:
-            continue
-        instance = state.instances[item.instance]
+    wanted: dict[tuple[str, Path, int], set[str]] = defaultdict(set)
+    for name, (owner, after, nearest) in refused.items():
+        own, instance = max(nearest, key=lambda item: uses[item.group, item.pair]), state.instances[name]
         switched = after.exclusive_storage != state.on_exclusive_storage(instance)
-        pairs = [(pair.minimum, pair.maximum) for pair in context.pairs(declared)]
-        own = context.forecast.breached_pair(pairs, state.groups[before], instance, after) or after
         breaches = [breach for breach in after.breaches if breach.beyond is None]
         for breach in (*breaches, *(breach for breach in own.breaches if breach.beyond is not None)):
             is_switch = switched and breach.parameter == "spindle-use"
             path = EXCLUSIVE_STORAGE if is_switch else _CAUSES.get(breach.parameter, MINMAX)
             cause = (after.group, path, own.pair if path == MINMAX else 0)
             is_template = path == DISK_TEMPLATES
-            found[cause][item.instance].append(str(instance.disk_template) if is_template else breach.parameter)
+            found[cause][name].append(str(instance.disk_template) if is_template else breach.parameter)
+            number = breach.value if isinstance(breach.value, int) else 0
+            wanted[cause].add(f"{breach.parameter} {amount(breach.parameter, number)}" if number else "")
             if cause not in places:
-                places[cause] = _place(context, declared, path, own, breach)
+                places[cause] = _place(context, owner, path, own, breach)
     for cause, by_instance in sorted(found.items()):
         names = [f"{name} ({', '.join(words)})" for name, words in by_instance.items()]
         message = f"group {cause[0]} would no longer allow {some(names)}"
-        what = "disk templates" if cause[1] == DISK_TEMPLATES else "sizes"
-        yield hit(policy.groups.get(cause[0], "cluster"), message, places[cause], f"allow their {what}")
+        what = "their disk templates" if cause[1] == DISK_TEMPLATES else "their sizes"
+        if cause[1] == MINMAX and len(wanted[cause]) == 1:
+            what = wanted[cause].pop() or what
+        yield hit(groups.get(cause[0], "cluster"), message, places[cause], f"allow {what}")
 
 
 def _place(
@@ -300,7 +308,8 @@ def spec_beyond_nodes(context: Context) -> Iterator[Hit]:
         for excess in context.once(excesses_by_group).get(group.name, ()):
             if excess.limit.span is None:
                 hint = "make the size smaller" if excess.bound == "min" else "lower the maximum"
-                yield hit(group, excess.sentence(f"any node of {name_of(group)}"), excess.place, hint)
+                message = excess.sentence(f"any node of {name_of(group)}")
+                yield hit(group, message, excess.place, hint, excess.limit.places)
 
 
 @warning(

@@ -169,7 +169,8 @@ def group_template_beyond_cluster(context: Context) -> Iterator[Hit]:
         more = [template for template in texts(leaf) if template not in texts(allowed)] if leaf else []
         if leaf and more:
             message = f"{name_of(group)} also allows {', '.join(more)}, which the cluster's policy does not"
-            yield hit(group, message, leaf.span, related=see(allowed.span, "the cluster's list"))
+            place = leaf.at(texts(leaf).index(more[0])) if len(more) < len(texts(leaf)) else leaf.span
+            yield hit(group, message, place, related=see(allowed.span, "the cluster's list"))
 
 
 @information("GP306", When.WHOLE)

@@ -162,20 +162,19 @@ def spindle_parameter_ignored(context: Context) -> Iterator[Hit]:
 def spindles_without_exclusive_storage(context: Context) -> Iterator[Hit]:
     for group in context.groups:
         hardware, value = group.hardware, in_force(context, group, EXCLUSIVE_STORAGE)
-        objects = (group, context.policy.cluster)
-        on = value.value is True if value else any(context.is_unknown(item, EXCLUSIVE_STORAGE) for item in objects)
+        on = value.value is True if value is not None else not context.whole
         if on or hardware is None or hardware.volume_count is None or context.own(group, MINMAX) is None:
             continue
-        for pair in comparable(context.pairs(group)):
-            spindles = pair.minimum["spindle-use"]
-            if 1 < spindles == pair.maximum["spindle-use"]:
-                leaf, said = (value.leaf, "is off") if value is not None else (None, "is not declared")
-                message = f"{pair.title} requires exactly {spindles} spindles, but exclusive storage {said}"
-                place = pair.at("min", "spindle-use")
-                related = see(place, f"{pair.title} is here") if leaf is not None else ()
-                hint = "write ndparams: {exclusive_storage: true}, or allow a range of spindle-use"
-                yield hit(group, message, place if leaf is None else leaf.span, hint, related)
-                break  # one mistake, whatever the number of specs
+        pairs = comparable(context.pairs(group))
+        exact = [pair for pair in pairs if 1 < pair.minimum["spindle-use"] == pair.maximum["spindle-use"]]
+        places = [Related(pair.at("min", "spindle-use"), f"{pair.title} is here") for pair in exact]
+        if exact:  # one mistake, whatever the number of sizes
+            leaf, said = (value.leaf, "is off") if value is not None else (None, "is not declared")
+            what = f"exactly {exact[0].minimum['spindle-use']} spindles"
+            message = f"{exact[0].title} requires {what}, but exclusive storage {said}"
+            hint = "write ndparams: {exclusive_storage: true}, or allow a range of spindle-use"
+            place = places.pop(0).span if leaf is None else leaf.span
+            yield hit(group, message, place, hint, tuple(places))
 
 
 def shares(context: Context, group: GroupPolicy, hardware: Hardware) -> Iterator[NodeLimit]:

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import pathlib
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any, Final
 
 from gpolicy.checking.rule import Fleet, Hit, When, error, hit, information, place_of, real_file, see, warning
 from gpolicy.checking.tags import share_nodes
-from gpolicy.findings import Span
+from gpolicy.findings import Severity, Span
 from gpolicy.ganeti.parameter import Path
-from gpolicy.policy.model import INHERIT, Declared, Leaf, Policy
+from gpolicy.policy.files import relative_path
+from gpolicy.policy.model import INHERIT, Declared, GroupPolicy, Leaf, Policy
 from gpolicy.policy.node_patterns import ends, is_glob, matches, written_out
 from gpolicy.policy.source_file import Located
-from gpolicy.printable import some
+from gpolicy.printable import listed, some
 from gpolicy.rules.shared import nodes_like, repeated
 
 _MOST_PATTERNS: Final = 50
 """Patterns with * or ? that are compared with the names of other clusters."""
+_MOST_MEANT: Final = 3
 _DEFAULT_PREFIX: Final = "aa:00:00"
 _OWN_PREFIX: Final = "give each cluster its own, if their networks are connected"
 _POLICY_FAMILIES: Final = frozenset(
@@ -43,7 +47,7 @@ def node_in_two_clusters(fleet: Fleet) -> Iterator[Hit]:
         first: dict[str, _Named] = {}
         wild: dict[str, list[_Named]] = defaultdict(list)  # by what each begins with
         lengths, compared = set[int](), 0  # of what they begin with, and how many they are
-        left, lost = 200_000, dict[int, str]()  # names that patterns are written out to
+        left, lost = 200_000, dict[int, list[str]]()  # names that patterns are written out to
         for named in _named_nodes(fleet, members):
             written = written_out(named.value) if is_glob(named.value) and left > 0 else None
             names = written or [named.value]
@@ -62,10 +66,14 @@ def node_in_two_clusters(fleet: Fleet) -> Iterator[Hit]:
                 also = f"is also {what} of" if named.value == other.value else f"also means nodes of {other.value} in"
                 message = f"{named.value} {also} {fleet.name(other.policy)}"
                 if named.policy not in lost:
-                    lost[named.policy] = next(_in_no_group(fleet.policies[named.policy]), "")
-                meant, missing = lost[named.policy], nodes_like(lost[named.policy])  # as GP613 says
+                    lost[named.policy] = [*islice(_in_no_group(fleet.policies[named.policy]), _MOST_MEANT)]
+                meant = lost[named.policy]
+                missing = nodes_like(meant[0]) if meant else ""  # as GP613 says
                 hint = "write nodes of this cluster, or leave it in the cluster that has it"
-                hint = f"is {meant} meant? A node set names it, and no group does" if meant else hint
+                if meant:
+                    hint = f"is {meant[0]} meant? A node set names it, and no group does"
+                if len(meant) > 1:
+                    hint = f"are {listed(meant)} meant? Node sets name them, and no group does"
                 related = see(other.span, "named here")
                 yield hit(named.label, message, named.span, hint, related, missing=missing, policy=named.policy)
 
@@ -156,6 +164,33 @@ def fleet_drift(fleet: Fleet) -> Iterator[Hit]:
                     hint = "put the common value into the base, and override it where a cluster must differ"
                     yield hit("cluster", message, leaf.span, hint, related, policy=number)
         yield from _tag_rules(fleet, members)
+        yield from _forgotten_bases(fleet, members)
+
+
+def _forgotten_bases(fleet: Fleet, members: Sequence[int]) -> Iterator[Hit]:
+    """Yield groups that extend nothing, where those of the name in all others, two at least, extend a base of it."""
+    groups: dict[str, dict[int, GroupPolicy]] = defaultdict(dict)
+    for number in members:
+        for name, group in fleet.policies[number].groups.items():
+            groups[name][number] = group
+    for name, each in groups.items():
+        lacking = [number for number, group in each.items() if not group.extends and not group.removed]
+        others = [_bases_named(group) for group in each.values() if group.extends]
+        common = set.intersection(*others) if len(lacking) == 1 and len(each) - 1 == len(others) > 1 else set[str]()
+        for file in sorted(base.removesuffix(f"#{name}") for base in common if base.endswith(f"#{name}")):
+            group = each[lacking[0]]
+            base = f"{relative_path(file, pathlib.Path(group.document.file).parent)}#{name}"
+            message = f"group {name} extends nothing, but that of all other clusters extends {base}"
+            found = hit(group, message, group.span, f"add `extends: {base}`", policy=lacking[0])
+            severe = replace(found.finding, code="GP834", name="fleet-drift", severity=Severity.WARNING)
+            yield replace(found, finding=severe)
+
+
+def _bases_named(group: GroupPolicy) -> set[str]:
+    """Return what a group extends, as real paths of files with the names of documents."""
+    entries = (entry.value.partition("#") for entry in group.extends)
+    home = pathlib.Path(group.document.file).parent
+    return {f"{real_file(str(home / file))}#{name}" for file, _, name in entries}
 
 
 def _tags(policy: Policy) -> dict[str, Located[str]]:

@@ -148,6 +148,10 @@ def unallocable_without_home(context: Context) -> Iterator[Hit]:
             names = ", ".join(pair.title for pair in homeless[:5]) or "any size"
             where = "no other group takes" if open_groups else "there is no other group for"
             hint = "write last_resort to keep it for those, or let another group take them"
+            wanted = context.desired.groups.get(group.name)
+            live = context.observed.groups.get(wanted.current) if wanted and wanted.current else None
+            if live is not None and (today := live.own.get(ALLOC_POLICY, CLOSED)) != CLOSED:
+                hint = f"is {today} meant, as today? Else let another group take them"
             message = f"group {group.name} takes no new instances, and {where} {names}"
             yield hit(group, message, leaf.span, hint, missing=f"a home for {names}")
 

@@ -13,10 +13,10 @@ from gpolicy.checking.rule import Hit, When, error, hit, see, warning
 from gpolicy.checking.tags import share_nodes, takes_in
 from gpolicy.findings import AMBIGUOUS, Related
 from gpolicy.ganeti.parameter import Level
-from gpolicy.guessing import MOST_GUESSES, is_typing_slip, name_meant
+from gpolicy.guessing import MOST_ALIKE, MOST_GUESSES, is_one_slip, is_typing_slip, name_meant
 from gpolicy.policy import edits
 from gpolicy.policy.model import Declared, GroupPolicy
-from gpolicy.policy.node_patterns import WILDCARD, is_glob, matches, unlikely, written_out
+from gpolicy.policy.node_patterns import WILDCARD, ends, is_glob, matches, unlikely, written_out
 from gpolicy.policy.source_file import Located
 from gpolicy.printable import some
 from gpolicy.rules.shared import ALL_THAT_COME, nodes_like, repeated, unknown_in_sets
@@ -54,12 +54,27 @@ def pattern_without_node(context: Context) -> Iterator[Hit]:
         for entry in (entry for entry in entries if is_glob(entry.value)):
             if not any(matches(entry.value, name) for name in known):
                 message = f"no node of the cluster matches {entry.value}"
-                yield hit(declared, message, entry.span, "correct the pattern, or add the nodes first")
+                meant = _pattern_meant(context, declared, entry.value)
+                hint = f"Did you mean `{meant}`?" if meant else "correct the pattern, or add the nodes first"
+                yield hit(declared, message, entry.span, hint)
             elif not any(map(ALL_THAT_COME.search, _BRACKETS.findall(entry.value))):
                 lacking = [name for name in written_out(entry.value) or () if name not in known]
                 if lacking:
                     message = f"{entry.value} lists {some(lacking)}, which the cluster does not have"
                     yield hit(declared, message, entry.span, "narrow the pattern, or add the nodes first")
+
+
+def _pattern_meant(context: Context, declared: Declared, pattern: str) -> str:
+    """Return the only pattern one slip away that matches nodes which no group names; of a node set, any nodes."""
+    begin, wanted = ends(pattern)[0], context.desired.nodes
+    claimed = {name for name, node in wanted.items() if node.group} if declared.level is Level.GROUP else set[str]()
+    free = context.observed.nodes.keys() - claimed
+    stems = {re.split("[0-9.]", name)[0] for name in free} if not re.search("[0-9.]", begin) else set[str]()
+    guesses = [
+        f"{stem}{pattern[len(begin) :]}" for stem in stems if len(stems) <= MOST_ALIKE and is_one_slip(begin, stem)
+    ]
+    fitting = [guess for guess in guesses if any(matches(guess, name) for name in free)]
+    return fitting[0] if len(fitting) == 1 else ""
 
 
 @warning("GP619", when=When.STATE | When.WHOLE)

@@ -9,7 +9,7 @@ from typing import Final
 from gpolicy.checking.context import DISK_TEMPLATES, ENABLED_TEMPLATES, VCPU_RATIO, Context, number
 from gpolicy.checking.in_force import ALLOC_POLICY, is_closed, of_cluster
 from gpolicy.checking.pairs import Pair
-from gpolicy.checking.rule import Hit, When, error, hit, see, warning
+from gpolicy.checking.rule import Hit, Same, When, error, hit, see, warning
 from gpolicy.findings import RuleParameter, copied
 from gpolicy.ganeti.amounts import MOST_NODE_FAILURES
 from gpolicy.ganeti.parameter import Level
@@ -61,7 +61,7 @@ def guard_name_taken(context: Context) -> Iterator[Hit]:
 _PROMISED: Final = When.WHOLE | When.MORE_WITH_STATE
 
 
-@warning("GP805", _PROMISED)
+@warning("GP805", _PROMISED, better=((Same.LABEL, ("GP802",)),))
 def guard_never_passes(context: Context) -> Iterator[Hit]:
     for guard in context.policy.guards:
         if guard.measure is Measure.MAX_CHANGES and guard.limit == 0:

@@ -15,11 +15,11 @@ from gpolicy.checking.rule import Hit, When, error, hit, warning
 from gpolicy.findings import Related
 from gpolicy.ganeti.amounts import rate_text
 from gpolicy.ganeti.parameter import Path
-from gpolicy.ganeti.parameters import parameter_at
 from gpolicy.ganeti.vocabulary import drbd_options
 from gpolicy.guessing import surely_meant
 from gpolicy.policy import edits
 from gpolicy.policy.model import Declared, Leaf
+from gpolicy.printable import listed
 from gpolicy.rules.shared import RANGES, conflict, default_of
 
 BARRIER_SETS: Final = ("n", "b", "d", "f", "bd", "bf", "df", "bdf")
@@ -63,34 +63,42 @@ def resync_rates_reversed(context: Context) -> Iterator[Hit]:
 
 @warning("GP122", When.MORE_WITH_STATE)
 def resync_parameter_ignored(context: Context) -> Iterator[Hit]:
+    is_known = context.policy.cluster is not None and context.whole and not context.declares(_path("dynamic-resync"))
+    is_lost = is_known and all(leaf.value for _, leaf in context.explicit_at(_path("c-plan-ahead")))  # 0 is off
     for declared in context.cluster_and_groups:
-        dynamic = in_force(context, declared, _path("dynamic-resync"))
-        if dynamic is None:
-            static = InForce(_path("resync-rate"), "set", context.own(declared, _path("resync-rate")))
-            for name in _DYNAMIC if static.leaf is not None else ():
-                reason = "resync-rate is for the other mode, and nothing says which"
-                yield from _ignored(context, declared, name, static, reason)
-            continue
-        on = dynamic.value is True
-        for name in ("resync-rate",) if on else _DYNAMIC:
-            yield from _ignored(context, declared, name, dynamic, f"dynamic-resync is {str(dynamic.value).lower()}")
-        target = in_force(context, declared, _path("c-fill-target"))
-        if on and target is not None and target.number > 0:
-            reason = f"c-fill-target is {target.value}; the delay counts only if it is 0"
-            yield from _ignored(context, declared, "c-delay-target", target, reason)
+        dynamic, static = (in_force(context, declared, _path(name)) for name in ("dynamic-resync", "resync-rate"))
+        if dynamic is not None and dynamic.value is True:
+            yield from _ignored(context, declared, ("resync-rate",), dynamic, "dynamic-resync is true")
+            target = in_force(context, declared, _path("c-fill-target"))
+            if target is not None and target.number > 0:
+                reason = f"c-fill-target is {target.value}; the delay counts only if it is 0"
+                yield from _ignored(context, declared, ("c-delay-target",), target, reason)
+        elif dynamic is not None:
+            yield from _ignored(context, declared, _DYNAMIC, dynamic, "dynamic-resync is false")
+        elif static is not None and static.leaf is not None and context.own(declared, static.path) is static.leaf:
+            reason = "resync-rate is for the other mode, and nothing says which"
+            yield from _ignored(context, declared, _DYNAMIC, static, reason)
+        elif is_lost:
+            yield from _ignored(context, declared, _DYNAMIC, None, "nothing turns dynamic-resync on")
 
 
-def _ignored(context: Context, declared: Declared, name: str, cause: InForce, reason: str) -> Iterator[Hit]:
-    leaf = context.own(declared, _path(name))
-    parameter = parameter_at(_path(name))
-    is_default = leaf is not None and parameter is not None and leaf.value == parameter.default
-    if leaf is not None and not is_default:  # a default that is written out says nothing new
-        related = (Related(cause.leaf.span, f"{cause.path[-1]} is here"),) if cause.leaf else ()
-        counts = name == "resync-rate" and context.effective(declared, _path("c-max-rate"))
-        hint = "remove it: c-max-rate counts" if counts else ""
-        if name == "resync-rate" and not counts:
-            hint = f"write c-max-rate: {rate_text(int(number(leaf)))[:-2]} instead, and remove resync-rate"
-        yield hit(declared, f"{name} is not used: {reason}", leaf.span, hint, related)
+def _ignored(
+    context: Context, declared: Declared, names: tuple[str, ...], cause: InForce | None, reason: str
+) -> Iterator[Hit]:
+    """Yield one hit for those of the values that an object sets to other than Ganeti's defaults."""
+    own = [leaf for name in names if (leaf := context.own(declared, _path(name)))]
+    leaves = sorted((leaf for leaf in own if leaf.value != default_of(context, leaf.path)), key=lambda leaf: leaf.span)
+    if not leaves or (cause is None and len(leaves) == 1):
+        return  # a single value may be managed beside a switch elsewhere
+    related = (Related(cause.leaf.span, f"{cause.path[-1]} is here"),) if cause and cause.leaf else ()
+    hint = "" if cause else "add `dynamic-resync: true`, or remove them"
+    if names == ("resync-rate",):
+        counts = context.effective(declared, _path("c-max-rate"))
+        instead = f"write c-max-rate: {rate_text(int(number(leaves[0])))[:-2]} instead, and remove resync-rate"
+        hint = "remove it: c-max-rate counts" if counts else instead
+    verb = "is" if len(leaves) == 1 else "are"
+    message = f"{listed(leaf.path[-1] for leaf in leaves)} {verb} not used: {reason}"
+    yield hit(declared, message, leaves[0].span, hint, related)
 
 
 @error("GP123")

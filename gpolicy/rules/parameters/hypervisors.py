@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from gpolicy.checking.context import ENABLED_HYPERVISORS, Context
 from gpolicy.checking.in_force import InForce, in_force, of_cluster, places, together
 from gpolicy.checking.rule import Hit, When, error, hit, warning
+from gpolicy.data import read_data
 from gpolicy.findings import REFUSED
 from gpolicy.ganeti.parameter import Path, Value
 from gpolicy.ganeti.parameters import PARAMETERS, as_word, kvm, parameter_at
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 
 _Mismatches = Mapping[tuple[Path, Path], "_Mismatch"]
 """By the two parameters."""
-REFUSALS: Final = "Ganeti 3.0.2, run: the checks of its hypervisors; gnt-instance(8)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +35,13 @@ class _Mismatch:
     """Values of two parameters that Ganeti refuses together, that make one useless or keep instances from starting.
 
     `by_default`: also if nobody declares the second, whose default is such a value. `unless`: a parameter that makes
-    the two useless with this value. `since`: the first release that refuses the two.
+    the two useless with this value. `since`: the first release that refuses the two. Without a message both texts
+    stand in `templates/hypervisor_pairs.toml`.
     """
 
     wrong: Callable[[Any, Any], bool]
-    message: str
-    hint: str
+    message: str = ""
+    hint: str = ""
     by_default: bool = False
     unless: tuple[Path, Any] | None = None
     since: str = "2.15"
@@ -52,45 +53,18 @@ def _both(hypervisor: str, first: str, second: str) -> tuple[Path, Path]:
 
 _CONTRADICTIONS: Final[_Mismatches] = {
     _both("kvm", "security_domain", "security_model"): _Mismatch(
-        lambda domain, model: bool(domain) and model != "user",
-        "security_domain requires security_model user",
-        "write security_model: user, or an empty security_domain",
+        lambda domain, model: bool(domain) and model != "user"
     ),
-    _both("kvm", "security_model", "security_domain"): _Mismatch(
-        lambda model, domain: model == "user" and not domain,
-        "security_model user requires a user name in security_domain",
-        "name the user that instances run as",
-    ),
+    _both("kvm", "security_model", "security_domain"): _Mismatch(lambda model, domain: model == "user" and not domain),
     _both("kvm", "disk_aio", "disk_cache"): _Mismatch(
-        lambda aio, cache: aio == "native" and cache != "none",
-        "disk_aio native requires disk_cache none",
-        "write disk_cache: none, or disk_aio: threads",
-        since="3.0",
+        lambda aio, cache: aio == "native" and cache != "none", since="3.0"
     ),
-    _both("kvm", "vnc_x509_verify", "vnc_x509_path"): _Mismatch(
-        lambda verify, path: verify is True and not path,
-        "vnc_x509_verify requires vnc_x509_path",
-        "name the directory of the certificates",
-    ),
-    _both("kvm", "boot_order", "cdrom_image_path"): _Mismatch(
-        lambda order, image: order == "cdrom" and not image,
-        "instances are to boot from a CD-ROM, but cdrom_image_path is empty",
-        "name an image, or boot from disk",
-    ),
-    _both("kvm", "root_path", "kernel_path"): _Mismatch(
-        lambda root, kernel: bool(kernel) and not root,
-        "an external kernel (kernel_path) requires a root device in root_path",
-        'name the device, or write kernel_path: "" for the instance\'s own boot loader',
-    ),
-    _both("kvm", "vnc_bind_address", "spice_bind"): _Mismatch(
-        lambda vnc, spice: bool(vnc) and bool(spice),
-        "an instance has a VNC or a SPICE console, not both",
-        "leave one of vnc_bind_address and spice_bind empty",
-    ),
+    _both("kvm", "vnc_x509_verify", "vnc_x509_path"): _Mismatch(lambda verify, path: verify is True and not path),
+    _both("kvm", "boot_order", "cdrom_image_path"): _Mismatch(lambda order, image: order == "cdrom" and not image),
+    _both("kvm", "root_path", "kernel_path"): _Mismatch(lambda root, kernel: bool(kernel) and not root),
+    _both("kvm", "vnc_bind_address", "spice_bind"): _Mismatch(lambda vnc, spice: bool(vnc) and bool(spice)),
     _both("kvm", "spice_ip_version", "spice_bind"): _Mismatch(
-        lambda version, bind: (version, ip_version(bind)) in {(4, 6), (6, 4)},
-        "spice_bind and spice_ip_version have different IP versions",
-        "write 4 for an IPv4 address, 6 for an IPv6 one",
+        lambda version, bind: (version, ip_version(bind)) in {(4, 6), (6, 4)}
     ),
 }
 
@@ -111,10 +85,17 @@ _OF_SPICE: Final[_Mismatches] = {
 
 
 def _refused_together(context: Context, table: _Mismatches) -> Iterator[Hit]:
-    for (first, second), item in table.items():
-        for declared, values in together(context, first, second) if _is_checked(context, item) else ():
+    for paths, item in table.items():
+        for declared, values in together(context, *paths) if _is_checked(context, item) else ():
             if item.wrong(*(value.value for value in values)):
-                yield conflict(context, declared, item.message, item.hint, *values)
+                yield conflict(context, declared, *_said("GP170", paths, item), *values)
+
+
+def _said(code: str, paths: tuple[Path, Path], item: _Mismatch) -> tuple[str, str]:
+    """Return the message and the hint of a rule about two parameters."""
+    name = " ".join(".".join(path).removeprefix("hvparams.") for path in paths)
+    said = {} if item.message else read_data("hypervisor_pairs.toml")[code][name]
+    return said.get("message", item.message), said.get("hint", item.hint)
 
 
 def _is_checked(context: Context, item: _Mismatch) -> bool:
@@ -200,33 +181,18 @@ _MISMATCHES: Final[_Mismatches] = {
         by_default=True,
     ),
     _both("xen-pvm", "use_bootloader", "bootloader_path"): _Mismatch(
-        lambda use, path: use is True and path == "",
-        "no instance starts: use_bootloader needs bootloader_path, which is empty",
-        "name the boot loader, such as /usr/lib/xen/bin/pygrub",
-        by_default=True,
+        lambda use, path: use is True and path == "", by_default=True
     ),
     _both("kvm", "boot_order", "floppy_image_path"): _Mismatch(
-        lambda order, image: order == "floppy" and image == "",
-        "instances are to boot from a floppy disk, but floppy_image_path is empty",
-        "name an image, or boot from disk",
-        by_default=True,
+        lambda order, image: order == "floppy" and image == "", by_default=True
     ),
     _both("xen-hvm", "boot_order", "cdrom_image_path"): _Mismatch(
-        lambda order, image: set(order) == {"d"} and image == "",
-        "instances are to boot from a CD-ROM, but cdrom_image_path is empty",
-        "name an image, or boot from disk",
-        by_default=True,
+        lambda order, image: set(order) == {"d"} and image == "", by_default=True
     ),
     (("hvparams", "xen-pvm", "xen_cmd"), ("hvparams", "xen-hvm", "xen_cmd")): _Mismatch(
-        lambda one, other: one != other,
-        "xen_cmd of xen-pvm and xen-hvm differ, but a node has one toolstack",
-        "write the same: xl, since Xen 4.5",
+        lambda one, other: one != other
     ),
-    _both("kvm", "boot_order", "kernel_path"): _Mismatch(
-        lambda order, kernel: order != "disk" and kernel != "",
-        "boot_order is not used: kernel_path names a kernel to boot",
-        'write kernel_path: "", or boot_order: disk',
-    ),
+    _both("kvm", "boot_order", "kernel_path"): _Mismatch(lambda order, kernel: order != "disk" and kernel != ""),
     **{
         (kvm(name), kvm("nic_type")): _Mismatch(
             lambda value, nic: (value is True or value > 1) and nic != "paravirtual",
@@ -235,71 +201,43 @@ _MISMATCHES: Final[_Mismatches] = {
         )
         for name in ("vhost_net", "virtio_net_queues")
     },
-    _both("kvm", "virtio_net_queues", "vnet_hdr"): _Mismatch(
-        lambda queues, headers: queues > 1 and headers is False,
-        "virtio_net_queues makes networks faster, and vnet_hdr false slower: no work is left to the network card",
-        "write vnet_hdr: true, or leave it out",
-    ),
+    _both("kvm", "virtio_net_queues", "vnet_hdr"): _Mismatch(lambda queues, headers: queues > 1 and headers is False),
     _both("kvm", "scsi_controller_type", "disk_type"): _Mismatch(
-        lambda controller, disk: controller != "lsi" and not disk.startswith("scsi"),
-        "scsi_controller_type is not used: disk_type is not one of SCSI",
-        "write a disk_type such as scsi-hd, or leave it out",
+        lambda controller, disk: controller != "lsi" and not disk.startswith("scsi")
     ),
     _both("kvm", "root_path", "disk_type"): _Mismatch(
         lambda root, disk: disk == "paravirtual" and re.match("/dev/([sh]|xv)d", root) is not None,
-        "the kernel does not find root_path: disks of disk_type paravirtual are /dev/vda, /dev/vdb, …",
-        "write /dev/vda1, or another disk_type",
         by_default=True,
         unless=(kvm("kernel_path"), ""),
     ),
     _both("kvm", "kernel_args", "serial_console"): _Mismatch(
-        lambda arguments, console: console is False and "console=ttyS" in arguments,
-        "kernel_args send the console to a serial line, but serial_console is false",
-        "write serial_console: true, or leave console=ttyS0 out",
-        unless=(kvm("kernel_path"), ""),
+        lambda arguments, console: console is False and "console=ttyS" in arguments, unless=(kvm("kernel_path"), "")
     ),
     _both("xen-pvm", "root_path", "blockdev_prefix"): _Mismatch(
-        lambda root, prefix: bool(re.match("/dev/[shv]d", root)) and not root.startswith(f"/dev/{prefix}"),
-        "the kernel does not find root_path: blockdev_prefix gives disks another name",
-        "write both alike: /dev/xvda1 and xvd",
+        lambda root, prefix: bool(re.match("/dev/[shv]d", root)) and not root.startswith(f"/dev/{prefix}")
     ),
     _both("kvm", "cpu_type", "kvm_flag"): _Mismatch(
-        lambda cpu, flag: cpu.partition(",")[0] == "host" and flag == "disabled",
-        "no instance starts: cpu_type host needs hardware virtualisation, which kvm_flag disables",
-        "write kvm_flag: enabled, or another cpu_type",
+        lambda cpu, flag: cpu.partition(",")[0] == "host" and flag == "disabled"
     ),
     _both("kvm", "security_domain", "security_model"): _Mismatch(
-        lambda domain, model: domain == "root" and model == "user",
-        "security_domain is root: instances run as root, as with security_model none",
-        "name a user without rights",
+        lambda domain, model: domain == "root" and model == "user"
     ),
     (("enabled_user_shutdown",), kvm("user_shutdown")): _Mismatch(
-        lambda of_cluster, own: of_cluster is True and own is False,
-        "enabled_user_shutdown is not used for KVM: its user_shutdown is false",
-        "write user_shutdown: true for kvm as well, or turn both off",
-        by_default=True,
+        lambda of_cluster, own: of_cluster is True and own is False, by_default=True
     ),
     _both("xen-pvm", "root_path", "kernel_args"): _Mismatch(
         lambda root, arguments: root == "" and "root=" not in arguments,
-        "root_path is empty, and kernel_args name no root device either: the kernel finds no file system",
-        "write root_path: /dev/xvda1, or root=DEVICE in kernel_args",
         by_default=True,
         unless=(("hvparams", "xen-pvm", "use_bootloader"), True),
     ),
     _both("kvm", "kernel_args", "root_path"): _Mismatch(
-        lambda arguments, root: any(word.startswith("root=") and word[5:] != root for word in arguments.split()),
-        "kernel_args names another root device than root_path, which Ganeti passes on as well",
-        "name the device in root_path alone",
+        lambda arguments, root: any(word.startswith("root=") and word[5:] != root for word in arguments.split())
     ),
     _both("xen-hvm", "nic_type", "vif_type"): _Mismatch(
-        lambda nic, vif: vif == "vif" and nic not in ("paravirtual", "rtl8139"),
-        "nic_type is not used: with vif_type vif no card is emulated",
-        "write vif_type: ioemu, or nic_type: paravirtual",
+        lambda nic, vif: vif == "vif" and nic not in ("paravirtual", "rtl8139")
     ),
     (kvm("user_shutdown"), ("enabled_user_shutdown",)): _Mismatch(
-        lambda own, of_cluster: own is True and of_cluster is False,
-        "user_shutdown is not used: the cluster's enabled_user_shutdown is false",
-        "write enabled_user_shutdown: true",
+        lambda own, of_cluster: own is True and of_cluster is False
     ),
 }
 
@@ -326,5 +264,6 @@ def hypervisor_parameters_mismatch(context: Context) -> Iterator[Hit]:
         if first is not None and second is not None and is_own and item.wrong(first.value, second.value):
             place, related, note = places(context, declared, first, second)
             note = note if not is_default else f", by Ganeti's default of {paths[1][-1]}"
-            gate = f"{item.hint} for {paths[1][-1]}"
-            yield hit(declared, f"{item.message}{note}", place, item.hint, related, missing=gate)
+            message, hint = _said("GP176", paths, item)
+            gate = f"{hint} for {paths[1][-1]}"
+            yield hit(declared, f"{message}{note}", place, hint, related, missing=gate)

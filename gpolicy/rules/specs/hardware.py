@@ -113,7 +113,7 @@ def _exchanged(group: GroupPolicy) -> Iterator[Hit]:
     memory, cpus = (group.hardware.memory, group.hardware.cpus) if group.hardware else (None, None)
     if memory is not None and memory.value % _GIB == 0:
         gib = memory.value // _GIB
-        if meant := _exchanged_digits(gib, _is_usual_memory):
+        if not _is_usual_memory(gib) and (meant := _exchanged_digits(gib, _MEMORIES.__contains__)):
             yield hit(group, f"hardly any machine has {gib}G of memory", memory.span, f"Did you mean `{meant}G`?")
     if cpus is not None and (meant := _exchanged_digits(cpus.value, _is_usual_cpus)):
         yield hit(group, f"hardly any machine has {cpus.value} CPUs", cpus.span, f"Did you mean `{meant}`?")
@@ -198,7 +198,7 @@ class _Refusals:
         return len({span for _, span in self.refused}) > 1 and len(self.refused) * 2 > self.specs
 
 
-@warning("GP226", When.MORE_WITH_STATE | When.LAST | When.TOLD)
+@warning("GP226", When.MORE_WITH_STATE | When.LAST | When.TOLD, explains=18)
 def figure_refuses_specs(context: Context, found: Sequence[Finding]) -> Iterator[Hit]:
     """Yield the figures that decide most of what was found about specs."""
     about = [finding for finding in found if finding.code in JUDGES]

@@ -94,7 +94,7 @@ def _apart(context: Context) -> Iterator[tuple[Declared, Pair, Pair]]:
 
 @information("GP219")
 def spec_not_countable(context: Context) -> Iterator[Hit]:
-    std = context.cluster_leaf(("ipolicy", "std", "spindle-use"))
+    std = context.cluster_leaf(("ipolicy", "std", "spindle-use")) if context.whole else None
     for declared, _, pairs in context.minmax():
         for pair in comparable(pairs):
             least = pair.minimum["disk-count"]

@@ -13,7 +13,7 @@ from gpolicy.checking.context import DISK_TEMPLATES, ENABLED_TEMPLATES, Context,
 from gpolicy.checking.in_force import of_cluster
 from gpolicy.checking.rule import Hit, When, hit, warning
 from gpolicy.checking.tags import HTOOLS, Tag
-from gpolicy.findings import Fix, RuleParameter, Span
+from gpolicy.findings import Fix, Related, RuleParameter, Span
 from gpolicy.ganeti.parameter import Level
 from gpolicy.ganeti.vocabulary import TAG_FAMILIES
 from gpolicy.guessing import MOST_GUESSES, MOST_KNOWN, closest, name_meant, rarer_slips
@@ -105,7 +105,8 @@ def in_two(context: Context, names: Collection[str], hint: str = "") -> Iterator
                 reported.add(declared[-1])
                 label, span = declared[-1]
                 subject = f"nodes {node.name} are" if node.several else f"node {node.name} is"
-                yield hit(label, f"{subject} in {' and '.join(found)} at once", span, hint)
+                others = tuple(Related(place[1], "the other place") for place in declared[:-1])
+                yield hit(label, f"{subject} in {' and '.join(found)} at once", span, hint, others)
 
 
 def misspelt_domains(context: Context) -> set[str]:

@@ -12,7 +12,7 @@ from gpolicy.checking.context import Context
 from gpolicy.checking.in_force import is_closed
 from gpolicy.checking.rule import Hit, When, hit, information, warning
 from gpolicy.checking.tags import HTOOLS, Tag, TaggedNode
-from gpolicy.findings import Span
+from gpolicy.findings import Related, Span
 from gpolicy.ganeti.parameter import Level
 from gpolicy.ganeti.vocabulary import TAG_FAMILIES
 from gpolicy.guessing import did_you_mean_one_of
@@ -37,6 +37,7 @@ from gpolicy.rules.tags.domains import (
 )
 
 _MOST_GROUPS: Final = 6  # named in one message
+_SHARED: Final = "tag the nodes by what they really share"
 
 
 @warning("GP507", When.MORE_WITH_STATE | When.WHOLE)
@@ -73,19 +74,40 @@ def failure_domain_undivided(context: Context) -> Iterator[Hit]:
                 places.append((name, tag, group, (each,)))
     for name, _, _, nodes in places:
         values.setdefault(name, set()).update(node.of(name) for node in nodes)
-    shared: dict[tuple[str, str], tuple[tuple[str, Span | None], list[str]]] = {}
+    shared: dict[tuple[str, str], tuple[tuple[str, Span | None], str, tuple[Related, ...], list[str]]] = {}
     for domain, tag, group, nodes in places:
         found = {node.of(domain) for node in nodes}
         several = len(nodes) > 1 or nodes[0].several
         undivided = several and len(found) == 1 and frozenset() not in found
         if undivided and (len(values[domain]) == 1 or _places_mirrors(context, group)):
             key = domain, ", ".join(sorted(nodes[0].of(domain)))
-            own, words = (_place((node,), domain, tag) for node in nodes), _words(key[1])
-            copy = next((item for item in own if domain in _words(item[0]) and not words <= _words(item[0])), None)
-            shared.setdefault(key, (copy or _place(nodes, domain, tag), []))[1].append(group)
-    for (_, tags), ((label, span), undivided_groups) in shared.items():
+            copy, asked, related = _copied(nodes, domain, key[1])
+            shared.setdefault(key, (copy or _place(nodes, domain, tag), asked, related, []))[-1].append(group)
+    for (_, tags), ((label, span), asked, related, undivided_groups) in shared.items():
         message = f"all nodes of {named('group', undivided_groups)} have {tags}: none can be avoided"
-        yield hit(label, message, span, "tag the nodes by what they really share, or remove the domain")
+        yield hit(label, message, span, asked or f"{_SHARED}, or remove the domain", related)
+
+
+def _copied(
+    nodes: tuple[TaggedNode, ...], domain: str, tag: str
+) -> tuple[tuple[str, Span] | None, str, tuple[Related, ...]]:
+    """Return where a node set most likely has the tag of another one, with a question and the place of that other one.
+
+    Its name says another value of the domain.
+    """
+    found = {place for node in nodes for text in node.of(domain) if (place := node.tags[text])}
+    own, words = sorted(found, key=lambda place: place[1]), _words(tag)
+    like = [item for item in own if words - {domain} <= _words(item[0])]
+    copy = next((item for item in reversed(own) if item not in like and (like or domain in _words(item[0]))), None)
+    other = next((item for item in own if copy and item[0] != copy[0]), None)
+    if copy is None or other is None:
+        return copy, "", ()
+    mine, theirs = (re.split(r"\b", label.partition("/")[2]) for label, _ in (copy, other))
+    unlike = dict(pair for pair in zip(theirs, mine, strict=False) if pair[0] != pair[1])
+    meant = "".join(unlike.get(part, part) for part in re.split(r"\b", tag))
+    is_clear = len(unlike) == 1 and len(mine) == len(theirs) and meant != tag
+    related = (Related(other[1], f"{''.join(theirs)} has the same tag"),)
+    return copy, f"is {meant} meant? Else {_SHARED}" if is_clear else "", related
 
 
 def _words(text: str) -> set[str]:

@@ -10,7 +10,7 @@ import pytest
 from gpolicy.checking.catalogue import FLEET_RULES
 from gpolicy.checking.checking import check_fleet
 from gpolicy.checking.rule import Fleet, Hit
-from gpolicy.findings import RuleInfo
+from gpolicy.findings import RuleInfo, Severity
 from gpolicy.forecast.telling import FORECAST
 from gpolicy.policy.files import policy_roots
 from gpolicy.policy.loading import load_policy
@@ -154,3 +154,36 @@ def test_a_waiver_of_the_policy_accepts_it(tmp_path: Path) -> None:
         "GP834"
     ]
     assert find_mistakes(policies[1], today=TODAY, forecast=FORECAST, fleet=[drift]) == []
+
+
+GROUPS = "".join(
+    f"--- # in the same file\ngpolicy: v1\nkind: NodeGroup\nname: {name}\ntemplate: true\nipolicy: {{vcpu-ratio: 4}}\n"
+    for name in "gh"
+)
+
+
+def test_a_group_without_the_base_of_its_name_in_all_other_clusters(tmp_path: Path) -> None:
+    group = "---\n# {0}/g.yaml\ngpolicy: v1\nkind: NodeGroup\nname: g\nnodes: [{0}1]\n"
+    extends = "extends: ../base.yaml#g\n"
+
+    def fleet(**lacking: str) -> str:
+        towns = (member(town) + group.format(town) + lacking.get(town, extends) for town in "abc")
+        return BASE + GROUPS + "".join(towns)
+
+    (item,) = hits(fleet(b=""), tmp_path / "one")
+    assert (item.policy, item.label, item.finding.code) == (1, "group/g", "GP834")
+    assert (item.finding.severity, item.finding.hint) == (Severity.WARNING, "add `extends: ../base.yaml#g`")
+    for name, sane in {"all": fleet(), "two": fleet(a="", b=""), "own": fleet(b=extends.replace("#g", "#h"))}.items():
+        assert hits(sane, tmp_path / name) == []
+
+
+def test_all_patterns_that_no_group_has_may_be_meant(tmp_path: Path) -> None:
+    group = "---\n# {0}/g.yaml\ngpolicy: v1\nkind: NodeGroup\nname: g\nnodes: ['a[1-8].x.org']\n"
+    sets = "".join(
+        f"---\n# b/{rack}.yaml\ngpolicy: v1\nkind: NodeSet\nname: {rack}\nnodes: ['b[{nodes}].x.org']\ntags: [x]\n"
+        for rack, nodes in (("r1", "1-4"), ("r2", "5-8"))
+    )
+    text = BASE + "".join(member(town) + group.format(town) for town in "ab") + sets
+    (item,) = hits(text, tmp_path)
+    assert item.finding.code == "GP832"
+    assert item.finding.hint == "are b[1-4].x.org and b[5-8].x.org meant? Node sets name them, and no group does"

@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 
 from gpolicy.cluster.state import ClusterObject, ClusterState
+from gpolicy.data import read_data
 from gpolicy.ganeti.parameter import Values
+from gpolicy.rules.parameters import hypervisors
 from tests.rules.run_rules import check, cluster, codes
 
 HEAD = "gpolicy: v1\nkind: Cluster\nname: c.example.org\nhvparams:\n  kvm: "
@@ -73,3 +75,12 @@ def test_an_older_release_does_not_check_how_disks_are_read(tmp_path: Path) -> N
 def test_a_word_of_a_later_release(version: str, expected: list[str], tmp_path: Path) -> None:
     text = f"{HEAD}{{disk_aio: io_uring}}\n".replace("hvparams", f'ganeti_version: "{version}"\nhvparams')
     assert codes(check(text, tmp_path)) == expected
+
+
+def test_every_pair_of_parameters_has_its_texts_and_no_text_is_left_over() -> None:
+    texts = read_data("hypervisor_pairs.toml")
+    tables = {"GP170": hypervisors._CONTRADICTIONS, "GP176": hypervisors._MISMATCHES}
+    for code, table in tables.items():
+        said = [hypervisors._said(code, paths, item) for paths, item in table.items()]
+        assert all(message and hint for message, hint in said)
+        assert sum(item.message == "" for item in table.values()) == len(texts[code])

@@ -29,6 +29,8 @@ def spec(memory: str, cpus: str, more: str = "") -> str:
         (_RATIOS, ["GP194"]),
         (_RATIOS.replace("16", "8"), []),
         (f"{GROUP}hardware: {{memory: 128G, cpus: 320}}\n", ["GP222"]),
+        (f"{GROUP}hardware: {{memory: 133G, cpus: 32}}\n", []),  # no machine has 313G
+        (f"{GROUP}hardware: {{memory: 521G, cpus: 32}}\n", ["GP222"]),
         (f"{GROUP}hardware: {{memory: 1G, cpus: 4}}\n", []),  # a small board
         (f'{CLUSTER}ipolicy: {{disk-templates: [plain]}}\n---\n{GROUP}nodes: ["web*"]\n', []),
     ],

@@ -101,3 +101,33 @@ def test_a_node_that_loses_its_place(tmp_path: Path) -> None:
     (found,) = check(gold + owned + rooms + sets(("n3", "owner:x")).replace("set 0", "owned"), tmp_path, state=state)
     assert found.message == "group spare: n3 has no tag room:…, unlike now"
     assert check(gold + owned + rooms, tmp_path, state=state) == []  # tags that no set manages stay
+
+
+@pytest.mark.parametrize(
+    ("names", "tags", "line", "hint"),
+    [
+        (("rack 1", "rack 2"), ("rack:osl-1", "rack:osl-1"), "rack 2", "is rack:osl-2 meant?"),
+        (("east", "west"), ("rack:east", "rack:east"), "west", "is rack:west meant?"),
+        (("rack a", "rack b"), ("rack:b", "rack:b"), "rack a", "is rack:a meant?"),
+        (("rack 1", "rack 2"), ("rack:x", "rack:x"), "rack 2", "tag the nodes by what they really share"),
+    ],
+)
+def test_a_copied_set_is_asked_for_the_tag_of_its_own_name(
+    names: tuple[str, str], tags: tuple[str, str], line: str, hint: str, tmp_path: Path
+) -> None:
+    named = f'{HEAD}NodeGroup\nname: gold\nnodes: ["n1", "n2"]\n'
+    copies = sets(("n1", tags[0]), ("n2", tags[1])).replace("set 0", names[0]).replace("set 1", names[1])
+    text = named + rules("failure_domains: [rack]") + copies
+    (found,) = check(text, tmp_path)
+    assert found.code == "GP519"
+    assert found.span is not None
+    assert text.splitlines()[found.span.line - 3] == f"name: {line}"
+    assert found.hint.startswith(hint)
+    other = names[1] if line == names[0] else names[0]
+    assert [item.message for item in found.related] == [f"{other} has the same tag"]
+
+
+def test_a_node_in_two_places_shows_both(tmp_path: Path) -> None:
+    (found,) = check(GROUP + ROOMS + sets(("n1", "room:a"), ("n1", "room:b")), tmp_path)
+    assert found.span is not None
+    assert [found.span.line - item.span.line for item in found.related] == [6]
