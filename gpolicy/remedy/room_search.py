@@ -72,7 +72,6 @@ class RoomSearch:
     hail: Hail
     wanted: int
     now: int
-    most_work: int = MOST_WORK
     _seen: dict[tuple[tuple[int, int], ...], tuple[int, int]] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
@@ -119,7 +118,7 @@ class RoomSearch:
             if (reached.copied + (trial.copied if trial else 0), moves) >= best:
                 continue
             if trial is not None:
-                if number > self.most_work * (2 if self._all else 1):
+                if number > MOST_WORK * (2 if self._all else 1):
                     self.search.exhaustive = False
                     return
                 number += self._effort

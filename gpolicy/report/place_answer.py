@@ -43,8 +43,8 @@ _UNKNOWN_SPINDLES: Final = (
 )
 
 
-def place_answer(report: PlaceReport) -> Answer:
-    """Return where the instance goes, with every candidate and its reason."""
+def place_answer(report: PlaceReport, *then: str) -> Answer:
+    """Return where the instance goes, with every candidate and its reason; `then` are commands that help."""
     what = f"{report.size or report.instance.name} ({_instance_words(report.instance)})"
     goes = f"goes nowhere: {report.reason}"
     if report.ok:
@@ -91,6 +91,7 @@ def place_answer(report: PlaceReport) -> Answer:
             *report.objections,
             *report.notes,
         ),
+        next=then,
         terms=_UNKNOWN_SPINDLES if any(UNKNOWN_SPINDLES in (item.detail or "") for item in refused) else (),
         rows_with="with --all-candidates, or in --format json",
     )

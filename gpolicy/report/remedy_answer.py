@@ -70,13 +70,18 @@ def _room_verdict(report: RemedyReport, room: Room) -> str:
     if room.now >= room.count:
         return f"{wanted} fit as it is: no move is needed"
     if report.steps:
-        verb = "makes" if len(report.steps) == 1 else "make"
-        return f"{count(len(report.steps), 'move')}, {size(report.copied)} to copy, {verb} room for {wanted}"
+        return f"{moves_make_room(report)} for {wanted}"
     if room.most < room.count:
         return (
             f"no moves make room for {wanted}: {room.now:,} fit now, and no arrangement holds more than {room.most:,}"
         )
     return f"no moves were found that make room for {wanted}: {room.now:,} fit now; at most {room.most:,} could"
+
+
+def moves_make_room(report: RemedyReport) -> str:
+    """Return how many moves make room, and what they copy, in words."""
+    verb = "makes" if len(report.steps) == 1 else "make"
+    return f"{count(len(report.steps), 'move')}, {size(report.copied)} to copy, {verb} room"
 
 
 def _verdict(report: RemedyReport) -> str:

@@ -79,3 +79,24 @@ def test_moves_that_make_room_are_kept_for_apply_and_the_script_asks_again_for_r
     assert (kept["room"]["count"], len(kept["steps"])) == (19, 2)
     assert "What makes room for 19 memory=16G" in gpolicy("show", file).stdout
     assert "gpolicy remedy --want " in script.read_text(encoding="utf-8")
+
+
+def full_cluster(directory: Path) -> str:
+    """Return the source of four nodes, of which one has 30G free, and after one move two have, as N+1 asks for."""
+    used = {1: 20480, 2: 20480, 3: 17000, 4: 20480}
+    nodes = "".join(f"n{n}|49152|1024|{48128 - much}|1024000|972800|16|N|uuid-1|1||N|1|8\n" for n, much in used.items())
+    instances = "".join(f"i{n}|{much}|51200|2|running|Y|n{n}||plain||1|1\n" for n, much in used.items())
+    file = directory / "full.data"
+    file.write_text(f"default|uuid-1|preferred||\n\n{nodes}\n{instances}\n\n", encoding="utf-8")
+    return f"text:{file}"
+
+
+def test_a_refused_instance_is_told_what_makes_room(tmp_path: Path) -> None:
+    source, words = full_cluster(tmp_path), ("memory=30G", "disk=20G", "vcpus=1", "template=plain")
+    refused = gpolicy("place", *words, "--state", source)
+    assert refused.returncode == 1
+    said = "next: 1 move, 50G to copy, makes room: gpolicy remedy --want 'memory=30G disk=20G vcpus=1 template=plain'"
+    assert said in " ".join(refused.stdout.split())
+    asked = gpolicy("remedy", "--want", " ".join(words), "--state", source)
+    assert (asked.returncode, "1 move, 50G to copy, makes room" in asked.stdout) == (0, True)
+    assert "next:" not in gpolicy("place", *words, "--state", source, "--ignore-ipolicy").stdout

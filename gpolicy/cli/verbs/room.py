@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -22,15 +25,20 @@ from gpolicy.cli.options import (
 )
 from gpolicy.cli.output import Report, report_under
 from gpolicy.cli.terminal import working
+from gpolicy.cluster.terms import NO_LIMITS
 from gpolicy.errors import ExitCode, GpolicyError, UsageError
 from gpolicy.json_values import json_text
-from gpolicy.stopping import after
+from gpolicy.stopping import after, after_work
 
 if TYPE_CHECKING:
     from gpolicy.cli.targets import Target
     from gpolicy.suggest.suggestion import Bounds
+    from gpolicy.use_cases.questions import OpenedCluster
 
 verbs = typer.Typer()
+
+_SHORT_SEARCH = 20_000
+"""The work of a search for moves that nobody asked for: about half a second."""
 
 Weight = Annotated[list[str] | None, typer.Option("--weight", metavar="NAME=VALUE")]
 
@@ -144,16 +152,30 @@ def place(  # noqa: PLR0913 (Typer reads options from arguments)
     from gpolicy.use_cases.questions import place_instance  # noqa: PLC0415
 
     outputs = shown.outputs("place", every=every)
-    words, limits = read_words([*request, *([f"group={group}"] if group else [])]), limit_options.read()
+    asked, limits = [*request, *([f"group={group}"] if group else [])], limit_options.read()
+    words = read_words(asked)
     what_if, weights = suppositions.read(words.request.group), read_weights(weight or ())
+    is_plain = not (what_if or weight or ignore_ipolicy or resource_model or limits != NO_LIMITS)
 
     def work(target: Target) -> Report:
         cluster = open_target(target, what_if, limits, resource_model=resource_model)
         report = place_instance(cluster, words, ignore_ipolicy=ignore_ipolicy, weights=weights, working=working)
         code = ExitCode.FINE if report.accepted else ExitCode.FINDINGS
-        return report_under(target.path, lambda: place_answer(report), lambda: place_data(report), code)
+        then = _moves_for(cluster, " ".join(asked)) if is_plain and not report.ok else ()
+        return report_under(target.path, lambda: place_answer(report, *then), lambda: place_data(report), code)
 
     return run(work, clusters, policy, outputs, verb="place")
+
+
+def _moves_for(cluster: OpenedCluster, want: str) -> Iterator[str]:
+    """Yield the command that finds moves after which a refused instance fits, if a short search finds some."""
+    from gpolicy.report.remedy_answer import moves_make_room  # noqa: PLC0415
+    from gpolicy.use_cases.questions import find_remedy  # noqa: PLC0415
+
+    with suppress(GpolicyError):
+        found = find_remedy(cluster, want=want, stop=after_work(_SHORT_SEARCH), working=working)
+        if found.steps:
+            yield f"next: {moves_make_room(found)}: gpolicy remedy --want {shlex.quote(want)}"
 
 
 @verbs.command("suggest")
