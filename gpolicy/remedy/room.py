@@ -38,7 +38,7 @@ def read_want(text: str) -> Want:
     """Return what `--want` says: `3x large`, or `2x memory=64G disk=200G`. Raise RequestError."""
     words = text.split()
     times = words.pop(0)[:-1] if words and re.fullmatch("[0-9]{1,6}x", words[0], re.ASCII) else "1"
-    if not words:
+    if not words or any(re.fullmatch("[0-9]*[xX]|[0-9]+", word, re.ASCII) for word in words):
         raise ArgumentError(f"want {text!r} cannot be read", hint="write 3x SIZE, or 3x memory=4G vcpus=2 disk=20G")
     if not 1 <= int(times) <= MOST_WANTED:
         raise ArgumentError(f"want {text!r}: {times} instances", hint=f"write 1 to {MOST_WANTED:,}")
@@ -164,12 +164,12 @@ def free_on(node: Node, *, force: bool) -> Amounts:
 def most_that_fit(layout: Layout, hail: Hail, fixed: Iterable[int]) -> int:
     """Return a number of wanted instances that no arrangement of the instances of a layout exceeds, nor hail on it.
 
-    It is a bound since each of these holds after any moves, in each group, as moves do not leave a group, and counts
-    less than there is: a node holds no more of any resource than its own amount, or than it holds now, if that is more;
-    what may move and does not fit on other nodes is on the usable ones; each node holds whole instances; a mirrored
-    one has its disks on two nodes; all that runs has memory without the greatest node, where N+1 is kept; an exclusion
-    tag is on as many nodes as before, or more. Instances that are not made, or have a node that may hold none, count
-    nothing.
+    It is a bound since each of these holds after any moves, in each group: a node holds no more of any resource than
+    its own amount, or than it holds now, if that is more; what may move and does not fit on other nodes is on the
+    usable ones; each node holds whole instances; a mirrored one has its disks on two nodes; all that runs has memory
+    without the greatest node, where N+1 is kept; an exclusion tag is on as many nodes as before, or more. What only the
+    instances `fixed` take stays taken. An instance that is not made, or has a node elsewhere or one that may hold none,
+    may leave: it takes no room.
     """
     return sum(_most_in_group(layout, hail, group, {*fixed}) for group in hail.usable)
 
@@ -179,17 +179,18 @@ def _most_in_group(layout: Layout, hail: Hail, group: int, fixed: set[int]) -> i
     usable, force = set(hail.usable[group]), hail.rules.force
     room = {index: free_on(node, force=force) for index, node in online.items()}
     moving: dict[int, Amounts] = dict.fromkeys(online, _NOTHING)
-    memory = 0
+    memory, demand = 0, _NOTHING
     for number, item in layout.instances.items():
         own = [index for index in (item.primary, item.secondary) if index != NO_NODE]
-        if item.forthcoming or not all(index in online for index in own):
-            continue
-        memory += item.memory if item.uses_memory else 0
+        stays = not item.forthcoming and all(index in online for index in own)
+        memory += item.memory if item.uses_memory and stays else 0
         for index in own if number not in fixed else ():
-            used = use_of(item, exclusive=online[index].facts.exclusive, primary=index == item.primary)
-            moving[index] = _sum(moving[index], used)
+            if index in online:
+                used = use_of(item, exclusive=online[index].facts.exclusive, primary=index == item.primary)
+                moving[index] = _sum(moving[index], used)
+                demand = _sum(demand, used) if stays else demand
     holds = {index: _sum(moving[index], tuple(max(0.0, each) for each in room[index])) for index in online}
-    demand, elsewhere = _sum(*moving.values()), _sum(*(holds[index] for index in online.keys() - usable))
+    elsewhere = _sum(*(holds[index] for index in online.keys() - usable))
     kinds = {online[index].facts.exclusive for index in usable}
     need = use_of(hail.instance, exclusive=True in kinds)
     need = (*need[:3], need[3] if len(kinds) == 1 else 0)

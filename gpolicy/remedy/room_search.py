@@ -22,7 +22,7 @@ from gpolicy.analysis.loaded_state import LoadedState
 from gpolicy.analysis.spec_pairs import PairNames
 from gpolicy.printable import count
 from gpolicy.remedy.faults import Layout
-from gpolicy.remedy.moving import Trial
+from gpolicy.remedy.moving import Trial, copied_by
 from gpolicy.remedy.room import PLENTY, Amounts, Hail, Room, Want, free_on, most_that_fit, use_of
 from gpolicy.remedy.search import Moves, Search, step_of
 from gpolicy.stopping import until_stopped
@@ -37,6 +37,8 @@ MOST_MISSING: Final = 4
 """How many missing instances a step makes room for at once."""
 MOST_WORK: Final = 12_000
 """How many moves are tried in all, twice as many where each one is; a layout counts for some more."""
+LONGER: Final = 4
+"""How many times as many, as long as no list of moves is found."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,10 +109,15 @@ class RoomSearch:
         """Yield lists of moves that make room, each cheaper than the one before."""
         queue: list[tuple[float, int, _Reached, Trial | None]] = [(0.0, 0, _Reached(self.start), None)]
         number = 1
-        if not self.now and self.start.homeless and self.hail.rules.failures:
-            steps = self.search.find(self.before).steps  # hail takes nothing before the last loss is absorbed
-            cured = self._again(tuple(step.move for step in steps))
-            queue += [(1.0, 1, cured, None)] if cured is not None else []
+        if not self.now and self.before.faults:
+            cured = _Reached(self.start)  # hail may take nothing before what is wrong is cured
+            for step in self.search.find(self.before).steps:
+                layout = cured.layout.reached(step.nodes, step.instances)
+                cured = _Reached(layout, (*cured.steps, (step.move, layout)), cured.copied + copied_by(step.move))
+            left = self.movers.faults(cured.layout)
+            if len(left) < len(self.before.faults):
+                self._known.update(left)  # what the cure itself brings
+                queue.append((1.0, 1, cured, None))
         best = (float("inf"), float("inf"))
         while queue:
             _, _, reached, trial = heappop(queue)
@@ -118,7 +125,7 @@ class RoomSearch:
             if (reached.copied + (trial.copied if trial else 0), moves) >= best:
                 continue
             if trial is not None:
-                if number > MOST_WORK * (2 if self._all else 1):
+                if number > MOST_WORK * (2 if self._all else 1) * (1 if best[0] < float("inf") else LONGER):
                     self.search.exhaustive = False
                     return
                 number += self._effort
@@ -333,8 +340,7 @@ def make_room(search: Search, before: Moves, loaded: LoadedState, want: Want, na
     request = want.words.on(loaded.settled.state, names)
     hail = Hail(loaded, request, start)
     now = len(hail.place(start, want.count).placed)
-    down = (no for no, item in start.instances.items() if {item.primary, item.secondary} & movers.silent)
-    most = max(now, most_that_fit(start, hail, {*movers.fixed, *down}))
+    most = max(now, most_that_fit(start, hail, movers.fixed))
     found = before
     if now < want.count <= most:
         found = RoomSearch(search, before, hail, want.count, now).find()

@@ -46,7 +46,7 @@ def remedy_answer(report: RemedyReport) -> Answer:
     """Return what is wrong, what cures it, and what is left."""
     return Answer(
         verb="remedy",
-        title="What cures cluster" if report.room is None else f"What makes room for {_wanted(report.room)} on cluster",
+        title="What cures cluster" if report.room is None else "What makes room on cluster",
         **about(report, f"time: {size(report.rate)} of disk a second for each job (--rate)"),
         verdict=f"{supposing(report.what_if)}{_verdict(report)}",
         figures=(
@@ -71,9 +71,11 @@ def _room_verdict(report: RemedyReport, room: Room) -> str:
         return f"{wanted} fit as it is: no move is needed"
     if report.steps:
         return f"{moves_make_room(report)} for {wanted}"
+    if not room.most:
+        return f"no moves make room for {wanted}: no node could take one (`gpolicy place` says why)"
     if room.most < room.count:
         return (
-            f"no moves make room for {wanted}: {room.now:,} fit now, and no arrangement holds more than {room.most:,}"
+            f"no moves make room for {wanted}: {room.now:,} fit now, and no moves can make it more than {room.most:,}"
         )
     return f"no moves were found that make room for {wanted}: {room.now:,} fit now; at most {room.most:,} could"
 

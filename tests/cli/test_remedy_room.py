@@ -39,7 +39,7 @@ def test_moves_make_room() -> None:
         ("26x large", 0, "1 move, 0 to copy, makes room for 26 large"),
         ("3x large", 0, "3 large fit as it is: no move is needed"),
         ("memory=48G vcpus=4 disk=100G", 0, "1 memory=48G vcpus=4 disk=100G fit as it is: no move is needed"),
-        ("60x large", 1, "no moves make room for 60 large: 25 fit now, and no arrangement holds more than"),
+        ("60x large", 1, "no moves make room for 60 large: 25 fit now, and no moves can make it more than"),
         (
             "7x large:max",
             1,
@@ -50,8 +50,8 @@ def test_moves_make_room() -> None:
 def test_what_the_answer_says(want: str, code: int, said: str) -> None:
     done = gpolicy("remedy", POLICY, *SOURCE, "--want", want)
     assert done.returncode == code
-    assert said in done.stdout
-    assert "What makes room for " in done.stdout
+    assert said in " ".join(done.stdout.split())
+    assert "What makes room on cluster " in done.stdout
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def test_moves_that_make_room_are_kept_for_apply_and_the_script_asks_again_for_r
     assert done.returncode == 0
     kept = json.loads(file.read_text(encoding="utf-8"))
     assert (kept["room"]["count"], len(kept["steps"])) == (19, 2)
-    assert "What makes room for 19 memory=16G" in gpolicy("show", file).stdout
+    assert "room for 19 memory=16G" in gpolicy("show", file).stdout
     assert "gpolicy remedy --want " in script.read_text(encoding="utf-8")
 
 
