@@ -25,7 +25,6 @@ from gpolicy.cli.options import (
 )
 from gpolicy.cli.output import Report, report_under
 from gpolicy.cli.terminal import working
-from gpolicy.cluster.terms import NO_LIMITS
 from gpolicy.errors import ExitCode, GpolicyError, UsageError
 from gpolicy.json_values import json_text
 from gpolicy.stopping import after, after_work
@@ -148,6 +147,7 @@ def place(  # noqa: PLR0913 (Typer reads options from arguments)
     from gpolicy.analysis.shown_score import read_weights  # noqa: PLC0415
     from gpolicy.cli.checking import open_target  # noqa: PLC0415
     from gpolicy.cli.targets import run  # noqa: PLC0415
+    from gpolicy.cluster.terms import NO_LIMITS  # noqa: PLC0415
     from gpolicy.report.place_answer import place_answer, place_data  # noqa: PLC0415
     from gpolicy.use_cases.questions import place_instance  # noqa: PLC0415
 
