@@ -44,6 +44,13 @@ _NAME: Final = re.compile(r"[A-Za-z0-9_-]+")
 _DISK: Final = re.compile(r"(?:(?P<count>[0-9]{1,2})x)?(?P<size>[^:]*)(?::(?P<spindles>[0-9]{1,6}))?", re.ASCII)
 
 
+def split_count(words: Sequence[str]) -> tuple[int, list[str]]:
+    """Return how many instances words ask for that may begin with such as `3x` (else 1), and the other words."""
+    if words and re.fullmatch("[0-9]{1,6}x", words[0], re.ASCII):
+        return int(words[0][:-1]), list(words[1:])
+    return 1, list(words)
+
+
 @dataclass(frozen=True, slots=True)
 class Words:
     """A request, and the name of the size from which it starts (None: none)."""

@@ -95,18 +95,23 @@ class Rule:
         """Yield what is wrong, after others found this much. An exception is a fault of gpolicy and ends the run."""
         parameters = {item.name: context.settings.parameter(self.info, item.name) for item in self.info.parameters}
         given = (context, found) if When.TOLD in self.when else (context,)
-        return map(self._named, self.find(*given, **parameters))
+        return map(self.named, self.find(*given, **parameters))
 
     def check_fleet(self, fleet: Fleet) -> Iterator[Hit]:
         """Yield what is wrong with policies that are checked together."""
-        return map(self._named, self.find(fleet))
+        return map(self.named, self.find(fleet))
 
-    def _named(self, hit: Hit) -> Hit:
-        """Return a hit whose finding is of this rule, unless it says itself of which it is."""
+    def named(self, hit: Hit, severity: Severity | None = None) -> Hit:
+        """Return a hit whose finding is of this rule, unless it says itself of which it is.
+
+        It is as severe as the rule says, or more or less with `severity`.
+        """
         if hit.finding.code:
             return hit
         info = self.info
-        return replace(hit, finding=replace(hit.finding, code=info.code, name=info.name, severity=info.severity))
+        return replace(
+            hit, finding=replace(hit.finding, code=info.code, name=info.name, severity=severity or info.severity)
+        )
 
     def knows_enough(self, context: Context) -> bool:
         """Return whether the rule can find all that it is for: no state is missing that could show more."""

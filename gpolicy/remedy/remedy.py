@@ -30,7 +30,7 @@ from gpolicy.remedy.commands import commands_of, downtime, sets_of
 from gpolicy.remedy.faults import RATIOS, Fault, FaultKind, Layout, Places
 from gpolicy.remedy.legal_sizes import SizeCure, size_cure
 from gpolicy.remedy.moving import Movers, copied_by, why_fixed
-from gpolicy.remedy.room import Room, Want
+from gpolicy.remedy.room import MadeRoom, Want
 from gpolicy.remedy.room_search import make_room
 from gpolicy.remedy.saved_remedy import Move
 from gpolicy.remedy.search import Moves, Search
@@ -79,7 +79,7 @@ class RemedyReport(StateReport):
     score_before: Score
     score_after: Score
     exhaustive: bool
-    room: Room | None = None
+    room: MadeRoom | None = None
     notes: tuple[str, ...] = ()
 
     @property

@@ -15,7 +15,7 @@ from gpolicy.allocator.repeated_allocation import AllocationState
 from gpolicy.allocator.requests import connected
 from gpolicy.analysis.allocator_input import require
 from gpolicy.analysis.loaded_state import LoadedState
-from gpolicy.analysis.request_words import Words, read_words
+from gpolicy.analysis.request_words import Words, read_words, split_count
 from gpolicy.analysis.wanted_instance import PlaceRequest, wanted_group, wanted_instance
 from gpolicy.cluster.terms import shared_limits
 from gpolicy.errors import ArgumentError, GpolicyError
@@ -36,20 +36,20 @@ class Want:
 
 def read_want(text: str) -> Want:
     """Return what `--want` says: `3x large`, or `2x memory=64G disk=200G`. Raise RequestError."""
-    words = text.split()
-    times = words.pop(0)[:-1] if words and re.fullmatch("[0-9]{1,6}x", words[0], re.ASCII) else "1"
+    count, words = split_count(text.split())
     if not words or any(re.fullmatch("[0-9]*[xX]|[0-9]+", word, re.ASCII) for word in words):
         raise ArgumentError(f"want {text!r} cannot be read", hint="write 3x SIZE, or 3x memory=4G vcpus=2 disk=20G")
-    if not 1 <= int(times) <= MOST_WANTED:
-        raise ArgumentError(f"want {text!r}: {times} instances", hint=f"write 1 to {MOST_WANTED:,}")
-    return Want(int(times), read_words(words), " ".join(words))
+    if not 1 <= count <= MOST_WANTED:
+        raise ArgumentError(f"want {text!r}: {count} instances", hint=f"write 1 to {MOST_WANTED:,}")
+    return Want(count, read_words(words), " ".join(words))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Room:
+class MadeRoom:
     """Room for `count` wanted instances, called `wanted`: how many of them hail takes `now`, and `after` the moves.
 
-    No arrangement of today's instances holds more than `most` (`most_that_fit`); it may be more than are wanted.
+    No moves of the instances that may move can make it more than `most` (`most_that_fit`); it may be more than are
+    wanted.
     """
 
     wanted: str
@@ -180,10 +180,13 @@ def _most_in_group(layout: Layout, hail: Hail, group: int, fixed: set[int]) -> i
     room = {index: free_on(node, force=force) for index, node in online.items()}
     moving: dict[int, Amounts] = dict.fromkeys(online, _NOTHING)
     memory, demand = 0, _NOTHING
+    tagged: dict[str, set[int]] = {tag: set() for tag in hail.instance.exclusion_tags if not force}
     for number, item in layout.instances.items():
         own = [index for index in (item.primary, item.secondary) if index != NO_NODE]
         stays = not item.forthcoming and all(index in online for index in own)
         memory += item.memory if item.uses_memory and stays else 0
+        for tag in tagged.keys() & item.exclusion_tags if stays else ():
+            tagged[tag].add(item.primary)
         for index in own if number not in fixed else ():
             if index in online:
                 used = use_of(item, exclusive=online[index].facts.exclusive, primary=index == item.primary)
@@ -206,9 +209,7 @@ def _most_in_group(layout: Layout, hail: Hail, group: int, fixed: set[int]) -> i
     if hail.rules.failures and need[0]:
         most = [node.instance_memory + max(0.0, room[index][0]) for index, node in online.items()]
         bounds.append((sum(most) - max(most) - memory) // need[0])
-    for tag in hail.instance.exclusion_tags if not force else ():
-        taken = sum(tag in node.exclusion_tags for node in online.values())
-        bounds.append(len(usable) - max(0, taken - (len(online) - len(usable))))
+    bounds += [len(usable) - max(0, len(taken) - (len(online) - len(usable))) for taken in tagged.values()]
     return max(0, int(min(bounds)))
 
 

@@ -1,7 +1,8 @@
 """The search for the cheapest safe moves after which hail accepts wanted instances.
 
 It goes by what wanted instances lack on the nodes that are nearest to taking them. Each layout on the way is reached by
-moves that are safe (`Movers.is_safe`) and end no less than they bring; hail says how many wanted instances it takes.
+moves that are safe (`Movers.is_safe`) and bring no fault, or by the cure of the cluster where nothing fits before it;
+hail says how many wanted instances it takes.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from gpolicy.analysis.spec_pairs import PairNames
 from gpolicy.printable import count
 from gpolicy.remedy.faults import Layout
 from gpolicy.remedy.moving import Trial, copied_by
-from gpolicy.remedy.room import PLENTY, Amounts, Hail, Room, Want, free_on, most_that_fit, use_of
+from gpolicy.remedy.room import PLENTY, Amounts, Hail, MadeRoom, Want, free_on, most_that_fit, use_of
 from gpolicy.remedy.search import Moves, Search, step_of
 from gpolicy.stopping import until_stopped
 
@@ -331,7 +332,9 @@ def _short(left: _Left, need: _Left) -> float:
     return lack
 
 
-def make_room(search: Search, before: Moves, loaded: LoadedState, want: Want, names: PairNames) -> tuple[Moves, Room]:
+def make_room(
+    search: Search, before: Moves, loaded: LoadedState, want: Want, names: PairNames
+) -> tuple[Moves, MadeRoom]:
     """Return the cheapest moves that make room for what is wanted, and how much room; `names` are those of sizes.
 
     The search says whether it ended by itself. Raise RequestError and GpolicyError as `Hail` does.
@@ -345,4 +348,4 @@ def make_room(search: Search, before: Moves, loaded: LoadedState, want: Want, na
     if now < want.count <= most:
         found = RoomSearch(search, before, hail, want.count, now).find()
     after = want.count if found.steps else now
-    return found, Room(wanted=want.text, count=want.count, now=now, after=after, most=most)
+    return found, MadeRoom(wanted=want.text, count=want.count, now=now, after=after, most=most)

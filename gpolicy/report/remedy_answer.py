@@ -15,7 +15,7 @@ from gpolicy.printable import count
 from gpolicy.remedy.faults import Fault, FaultKind
 from gpolicy.remedy.legal_sizes import SizeCure
 from gpolicy.remedy.remedy import Left, RemedyReport, RemedyStep
-from gpolicy.remedy.room import Room
+from gpolicy.remedy.room import MadeRoom
 from gpolicy.remedy.saved_remedy import FORMAT_VERSION, SAVED, Move, SavedRemedy
 from gpolicy.report.answer import (
     NOTHING,
@@ -61,11 +61,11 @@ def remedy_answer(report: RemedyReport) -> Answer:
     )
 
 
-def _wanted(room: Room) -> str:
+def _wanted(room: MadeRoom) -> str:
     return f"{room.count:,} {with_bound(room.wanted)}"
 
 
-def _room_verdict(report: RemedyReport, room: Room) -> str:
+def _room_verdict(report: RemedyReport, room: MadeRoom) -> str:
     wanted = _wanted(room)
     if room.now >= room.count:
         return f"{wanted} fit as it is: no move is needed"
@@ -237,7 +237,7 @@ REMEDY_DOCUMENT: Final = Document(
     Shape(RemedyReport, optional="unknown room").with_keys(
         "basis what_if unknown room faults steps left new sizes score rate exhaustive notes summary",
         unknown="reasons",
-        room=Shape(Room).with_keys("wanted count now after most"),
+        room=Shape(MadeRoom).with_keys("wanted count now after most"),
         faults=_FAULT,
         steps=_STEP,
         left=Shape(Left).with_keys("fault reason", fault=Key(_FAULT, inline=True)),

@@ -18,7 +18,7 @@ from gpolicy.analysis.allocator_input import require
 from gpolicy.analysis.basis import settle
 from gpolicy.analysis.counted_cluster import CountedCluster
 from gpolicy.analysis.loaded_state import load_state
-from gpolicy.analysis.request_words import read_words
+from gpolicy.analysis.request_words import read_words, split_count
 from gpolicy.analysis.spec_pairs import PairNames, find_pair, pair_title, with_bound
 from gpolicy.analysis.wanted_instance import PlaceRequest, of_pair, wanted_group, wanted_instance
 from gpolicy.cluster.state import ClusterState, LiveDisk, LiveInstance
@@ -97,13 +97,13 @@ class WhatIf:
 
 def read_more(text: str, option: str = "with", form: str = _WITH_FORM) -> More:
     """Return what `--with` says. Raise RequestError."""
-    words = re.sub(r"\b(size|pair) (?=[0-9])", "", text).split()  # as reports call, and called, one without a name
-    times = words.pop(0) if words and re.fullmatch("[0-9]{1,6}x", words[0], re.ASCII) else "1x"
+    plain = re.sub(r"\b(size|pair) (?=[0-9])", "", text)  # as reports call, and called, one without a name
+    number, words = split_count(plain.split())
     words, group = (words[:-2], words[-1]) if words[-2:-1] == ["in"] else (words, None)
     sized = bool(words) and all("=" in word for word in words)
     if len(words) != 1 and not sized:
         raise ArgumentError(f"{option} {text!r} cannot be read", hint=f"write {form}")
-    what, number = " ".join(words), int(times[:-1])
+    what = " ".join(words)
     name, colon, rest = what.partition(":")
     nodes = name == "like" and bool(rest)
     if colon and not nodes and not sized and rest not in ("min", "max"):

@@ -129,10 +129,10 @@ RULES = "gpolicy: v1\nkind: Rule\nname: r\nfor: {kind: NodeGroup}\nschema: {requ
 def test_rules_that_no_policy_of_the_repository_reads(tmp_path: Path) -> None:
     files = {
         "gpolicy.toml": "",
-        "shared/base.yaml": "gpolicy: v1\nkind: Cluster\nname: site\ntemplate: true\nbeparams: {vcpus: 1}\n",
-        "shared/rules.yaml": RULES,
+        "common/base.yaml": "gpolicy: v1\nkind: Cluster\nname: site\ntemplate: true\nbeparams: {vcpus: 1}\n",
+        "common/rules.yaml": RULES,
         **{
-            f"{town}/c.yaml": f"gpolicy: v1\nkind: Cluster\nname: {town}.org\nextends: ../shared/base.yaml#site\n"
+            f"{town}/c.yaml": f"gpolicy: v1\nkind: Cluster\nname: {town}.org\nextends: ../common/base.yaml#site\n"
             for town in "ab"
         },
     }
@@ -140,11 +140,11 @@ def test_rules_that_no_policy_of_the_repository_reads(tmp_path: Path) -> None:
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text, encoding="utf-8")
     (found,) = _bad(tmp_path)
-    assert (found.code, found.span and Path(found.span.file)) == ("GP026", tmp_path / "shared" / "rules.yaml")
+    assert (found.code, found.span and Path(found.span.file)) == ("GP026", tmp_path / "common" / "rules.yaml")
     alone = report_together(Checker([tmp_path / "a"], None, today=TODAY).check())
     assert alone.findings == [], "another policy may read it"
-    (tmp_path / "shared" / "rules.yaml").write_text(files["shared/base.yaml"], encoding="utf-8")
+    (tmp_path / "common" / "rules.yaml").write_text(files["common/base.yaml"], encoding="utf-8")
     assert _bad(tmp_path) == [], "what is about objects may wait for somebody to extend it"
-    (tmp_path / "shared" / "rules.yaml").write_text(RULES, encoding="utf-8")
-    (tmp_path / "gpolicy.toml").write_text('exclude = ["shared/rules.yaml"]\n', encoding="utf-8")
+    (tmp_path / "common" / "rules.yaml").write_text(RULES, encoding="utf-8")
+    (tmp_path / "gpolicy.toml").write_text('exclude = ["common/rules.yaml"]\n', encoding="utf-8")
     assert _bad(tmp_path) == []

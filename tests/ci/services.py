@@ -10,7 +10,7 @@ import subprocess
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
 import yaml
@@ -86,6 +86,14 @@ def unchanging(directory: Path) -> None:
     """Put the policy that the cluster of STATE has now into a directory: its plan has no changes."""
     shutil.rmtree(directory, ignore_errors=True)
     assert gpolicy("adopt", "--state", STATE, "--save", directory, cwd=directory.parent).returncode == 0
+
+
+NO_PART: Final = (
+    ({"shard": "5/4", "clusters": "all"}, "the part could not be planned"),
+    ({"shard": "1/4"}, "the part could not be planned"),
+    ({"shard": "1/4", "clusters": "all", "join": "parts"}, "shard and join exclude one another"),
+)
+"""Inputs with which a job of several writes no part, and what it says."""
 
 
 def fleet_of(workspace: Path) -> None:

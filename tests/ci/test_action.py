@@ -18,6 +18,7 @@ from tests.ci.services import (
     ACTION,
     BROKEN,
     FAILING,
+    NO_PART,
     ROOT,
     SECRETS,
     STATE,
@@ -222,14 +223,7 @@ def test_without_any_part_nothing_is_joined(act: Act, workspace: Path, server: C
     assert act(path=".", join="parts").code == 0  # no commit holds its own name
 
 
-@pytest.mark.parametrize(
-    ("inputs", "says"),
-    [
-        ({"shard": "5/4", "clusters": "all"}, "the part could not be planned"),
-        ({"shard": "1/4"}, "the part could not be planned"),
-        ({"shard": "1/4", "clusters": "all", "join": "parts"}, "shard and join exclude one another"),
-    ],
-)
+@pytest.mark.parametrize(("inputs", "says"), NO_PART)
 def test_a_job_that_writes_no_part_fails(
     inputs: dict[str, str], says: str, act: Act, workspace: Path, server: Comments
 ) -> None:

@@ -18,6 +18,7 @@ import pytest
 from tests.ci.services import (
     BROKEN,
     FAILING,
+    NO_PART,
     ROOT,
     SECRETS,
     STATE,
@@ -252,14 +253,7 @@ def test_without_any_part_nothing_is_joined(workspace: Path, server: Comments, s
     assert done.returncode == 0, done.stderr  # no commit holds its own name
 
 
-@pytest.mark.parametrize(
-    ("inputs", "says"),
-    [
-        ({"shard": "5/4", "clusters": "all"}, "the part could not be planned"),
-        ({"shard": "1/4"}, "the part could not be planned"),
-        ({"shard": "1/4", "clusters": "all", "join": "parts"}, "shard and join exclude one another"),
-    ],
-)
+@pytest.mark.parametrize(("inputs", "says"), NO_PART)
 def test_a_job_that_writes_no_part_fails(
     inputs: dict[str, str], says: str, workspace: Path, server: Comments, source: dict[str, str]
 ) -> None:

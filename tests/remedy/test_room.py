@@ -12,7 +12,7 @@ import pytest
 from gpolicy.analysis.spec_pairs import PairNames
 from gpolicy.cluster.state import ClusterState
 from gpolicy.remedy.remedy import find_remedy
-from gpolicy.remedy.room import Room, most_that_fit
+from gpolicy.remedy.room import MadeRoom, most_that_fit
 from gpolicy.remedy.room_search import make_room
 from gpolicy.remedy.search import Moves
 from gpolicy.stopping import after_work
@@ -31,7 +31,7 @@ class Compared:
 
     asked: Question
     moves: Moves
-    room: Room
+    room: MadeRoom
     bound: int
     most: int
     best: tuple[int, int] | None

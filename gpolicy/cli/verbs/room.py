@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 verbs = typer.Typer()
 
-_SHORT_SEARCH = 20_000
+_SHORT_SEARCH: Final = 20_000
 """The work of a search for moves that nobody asked for: about half a second."""
 
 Weight = Annotated[list[str] | None, typer.Option("--weight", metavar="NAME=VALUE")]

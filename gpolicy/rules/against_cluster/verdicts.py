@@ -116,8 +116,7 @@ def instances_violate(context: Context) -> Iterator[Hit]:
     known = context.once(_violations) if not about else None
     if known and (why := "; ".join(f"{name}: {why}" for name, why in known.uncertain().items())):
         note = hit("cluster", f"whether the plan makes anything violate the policy is not known: {why}", None)
-        mild = replace(note.finding, code="GP749", name="instances-violate", severity=Severity.INFO)
-        yield replace(note, finding=mild)
+        yield instances_violate.named(note, Severity.INFO)
 
 
 def _violations(context: Context) -> ViolationChange | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pathlib
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Final
 
@@ -182,8 +182,7 @@ def _forgotten_bases(fleet: Fleet, members: Sequence[int]) -> Iterator[Hit]:
             base = f"{relative_path(file, pathlib.Path(group.document.file).parent)}#{name}"
             message = f"group {name} extends nothing, but that of all other clusters extends {base}"
             found = hit(group, message, group.span, f"add `extends: {base}`", policy=lacking[0])
-            severe = replace(found.finding, code="GP834", name="fleet-drift", severity=Severity.WARNING)
-            yield replace(found, finding=severe)
+            yield fleet_drift.named(found, Severity.WARNING)
 
 
 def _bases_named(group: GroupPolicy) -> set[str]:
