@@ -1,4 +1,3 @@
-#!/bin/sh
 # Commands that balance the cluster, written by gpolicy htools hbal.
 # Create the file /tmp/stop-htools to stop before the next job.
 

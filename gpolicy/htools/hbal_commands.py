@@ -70,7 +70,8 @@ def command_lines(
     if script:
         from gpolicy.data import data_directory  # noqa: PLC0415 - only what is needed
 
-        lines += [*(data_directory("templates") / "hbal.sh").read_text(encoding="utf-8").splitlines(), ""]
+        body = (data_directory("templates") / "hbal.sh").read_text(encoding="utf-8")
+        lines += ["#!/bin/sh", *body.splitlines(), ""]
     for number, jobs in enumerate(sets, 1):
         lines += [indent, f"{indent}echo jobset {number}, {len(jobs)} jobs"]
         for place, job in enumerate(jobs, 1):
