@@ -16,20 +16,24 @@ class StoppedError(Exception):
 
 
 class Stop:
-    """When a search ends: after `seconds` from now, or after `steps` of its work. `ended`: it is over for good."""
+    """When a search ends: after `seconds` from now, or after `steps` of its work.
+
+    `spent` is the work so far; `ended`: it is over for good.
+    """
 
     def __init__(self, seconds: float = math.inf, steps: float = math.inf) -> None:
-        self._begun, self._seconds, self._steps, self._spent = time.monotonic(), seconds, steps, 0
+        self._begun, self._seconds, self._steps = time.monotonic(), seconds, steps
+        self.spent = 0
         self.ended = False
 
     def is_over(self, share: float = 1.0) -> bool:
         """Whether this share of the time, or of the work, is over."""
         late = self._seconds < math.inf and time.monotonic() > self._begun + share * self._seconds
-        return self.ended or late or self._spent > share * self._steps
+        return self.ended or late or self.spent > share * self._steps
 
     def spend(self, work: int = 0, share: float = 1.0) -> None:
         """Count work. Raise StoppedError once a share of the time, or of the work, is over."""
-        self._spent += work
+        self.spent += work
         if self.is_over(share):
             raise StoppedError
 

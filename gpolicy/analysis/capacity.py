@@ -60,7 +60,8 @@ class PlacedSize:
 class SpecCapacity:
     """One size: `fits` instances at its maximum fit on the present cluster, `tiered` ones in the tiered run.
 
-    `hspace` is how many hspace counts at its maximum.
+    `hspace` is how many hspace counts at its maximum. Where moves were looked for, `after_moves` fit after those that
+    were found, and `at_most` are never exceeded, whatever instances move.
     """
 
     name: str
@@ -70,6 +71,8 @@ class SpecCapacity:
     binding: Binding
     tiered: tuple[PlacedSize, ...]
     hspace: int
+    after_moves: int | None = None
+    at_most: int | None = None
 
     @property
     def fit(self) -> Fit:

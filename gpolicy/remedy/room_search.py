@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from heapq import heappop, heappush, nsmallest
-from itertools import starmap
+from itertools import combinations, starmap
 from operator import sub
 from typing import Final
 
@@ -42,6 +42,9 @@ LONGER: Final = 4
 """How many times as many, as long as no list of moves is found."""
 
 
+_Moves = tuple[InstanceMove, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class _Reached:
     """A layout on the way, the moves that lead to it with the layout after each, and the disk (MiB) that they copy."""
@@ -55,7 +58,7 @@ class _Reached:
         return self.copied, len(self.steps)
 
     @property
-    def moves(self) -> tuple[InstanceMove, ...]:
+    def moves(self) -> _Moves:
         return tuple(move for move, _ in self.steps)
 
     def after(self, trial: Trial) -> _Reached:
@@ -75,6 +78,7 @@ class RoomSearch:
     hail: Hail
     wanted: int
     now: int
+    _most: int = field(default=0, init=False)
     _seen: dict[tuple[tuple[int, int], ...], tuple[int, int]] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
@@ -106,6 +110,12 @@ class RoomSearch:
             return self.before
         return Moves(tuple(starmap(step_of, best.steps)), best.layout, self.movers.faults(best.layout))
 
+    def most_reached(self) -> int:
+        """Return how many of the wanted instances hail accepts after moves, all of them or as many as were reached."""
+        with until_stopped():
+            next(self._found(), None)
+        return self._most
+
     def _found(self) -> Iterator[_Reached]:
         """Yield lists of moves that make room, each cheaper than the one before."""
         queue: list[tuple[float, int, _Reached, Trial | None]] = [(0.0, 0, _Reached(self.start), None)]
@@ -134,8 +144,9 @@ class RoomSearch:
                 if after is None or not self._is_new(after):
                     continue
                 reached = after
-            self.stop.spend(len(reached.layout.nodes))
             placed = self.hail.place(reached.layout, self.wanted)
+            self._most = max(self._most, len(placed.placed))
+            self.stop.spend(len(reached.layout.nodes) + len(placed.placed))
             missing = self.wanted - len(placed.placed)
             if not missing:
                 best = reached.cost
@@ -186,16 +197,29 @@ class RoomSearch:
         yield from sorted(asked.items())
 
     def _shortened(self, found: _Reached) -> _Reached:
-        """Return the moves without those that are not needed."""
-        place = len(found.steps)
-        while place:
-            place -= 1
-            fewer = self._again((*found.moves[:place], *found.moves[place + 1 :]))
-            if fewer is not None and len(self.hail.place(fewer.layout, self.wanted).placed) == self.wanted:
-                found, place = fewer, len(fewer.steps)
+        """Return the moves without those that are not needed, and with one for two of an instance where that does."""
+        for moves in (*self._without_one(found.moves), *self._with_one_for_two(found.moves)):
+            fewer = self._again(moves)
+            if fewer is None or fewer.cost >= found.cost:
+                continue
+            if len(self.hail.place(fewer.layout, self.wanted).placed) == self.wanted:
+                return self._shortened(fewer)
         return found
 
-    def _again(self, moves: tuple[InstanceMove, ...]) -> _Reached | None:
+    def _without_one(self, moves: _Moves) -> Iterator[_Moves]:
+        for place in reversed(range(len(moves))):
+            yield (*moves[:place], *moves[place + 1 :])
+
+    def _with_one_for_two(self, moves: _Moves) -> Iterator[_Moves]:
+        for first, second in combinations(range(len(moves)), 2):
+            number = moves[first].instance.index
+            if moves[second].instance.index == number:
+                others = [*moves[:first], *moves[first + 1 : second], *moves[second + 1 :]]
+                for move in self.movers.moves(self.start, number):
+                    if move.target in {moves[first].target, moves[second].target}:
+                        yield from ((*others[:place], move, *others[place:]) for place in (first, second - 1))
+
+    def _again(self, moves: _Moves) -> _Reached | None:
         """Return what the moves reach from the start; None if one is not possible, does harm, or is not safe."""
         reached = _Reached(self.start)
         for move in moves:

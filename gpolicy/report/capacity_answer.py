@@ -9,7 +9,7 @@ from typing import Any, Final
 from gpolicy.allocator.enumerations import DiskTemplate
 from gpolicy.analysis.allocator_input import not_known
 from gpolicy.analysis.binding import Cause
-from gpolicy.analysis.capacity import CapacityReport, GroupCapacity
+from gpolicy.analysis.capacity import CapacityReport, GroupCapacity, SpecCapacity
 from gpolicy.analysis.counted_cluster import Fit
 from gpolicy.analysis.shown_score import Score
 from gpolicy.colour import Tone
@@ -168,23 +168,40 @@ def _figures(item: GroupCapacity) -> list[tuple[str, str, Fit, int]]:
 
 def _fits(items: Sequence[GroupCapacity], old: _Old) -> Table:
     differs = any(fit.fits != hspace for item in items for _, fit, hspace in item.figures)
-    there = (True, True, True, bool(old), True, differs, True, True)
+    movable = any(spec.at_most is not None and spec.at_most > spec.fits for item in items for spec in item.specs)
+    there = (True, True, True, bool(old), True, movable, differs, True, True)
     rows: list[tuple[Cell, ...]] = []
     sides: list[tuple[Fit | None, Fit | None]] = []
     for item in items:
         first = (group_cell(item.group), item.template.value if item.template else NOTHING)
         was = {spec: fit for spec, _, fit, _ in _figures(old[item.group])} if item.group in old else {}
+        after_moves = {pair_cell(one.name): _with_moves(one) for one in item.specs}
         for spec, words, fit, hspace in _figures(item):
             before, binding = was.get(spec), fit.binding
             sides.append((before, fit))
             bound_by = f"{binding.cause.key} ({binding.reason})" if binding.reason else binding.cause.key
             now = before.fits if before else 0 if was else None
-            row = (*first, spec, number(now), number(fit.fits), number(hspace), words, bound_by)
+            row = (
+                *first,
+                spec,
+                number(now),
+                number(fit.fits),
+                after_moves.get(spec, NOTHING),
+                number(hspace),
+                words,
+                bound_by,
+            )
             rows.append(tuple(compress(row, there)))
-    numbers = map(Number, ("today", "supposed" if old else "fits", "hspace"))
+    numbers = map(Number, ("today", "supposed" if old else "fits", "with moves", "hspace"))
     headings = tuple(compress(("group", "template", "size", *numbers, "at its largest", "bound by"), there))
     title = "Instances that fit beside those that are there"
     return Table(title, "rows", headings, rows, grouped=2, bars=bars_of(sides), brief=20)
+
+
+def _with_moves(spec: SpecCapacity) -> str:
+    """Return how many instances fit after moves: as many as were found, to as many as no moves exceed."""
+    most = number(spec.at_most)
+    return most if spec.after_moves == spec.at_most else f"{number(spec.after_moves)} to {most}"
 
 
 def _tiered(items: Sequence[GroupCapacity]) -> Table:

@@ -47,12 +47,14 @@ _RUN: Final = Shape(PlacedSize, "run").with_keys(
     **_SIZE_WORDS, **{"disk-size": "disk", "spindles": "spindles"}, count=FROM_ONE
 )
 _SIZES: Final = Key(_RUN, "tiered")
-_PAIR: Final = Shape(SpecCapacity, "pair").with_keys(
+_PAIR: Final = Shape(SpecCapacity, "pair", optional="after_moves at_most").with_keys(
     "name min max spindle_use",
     min=Key(SPEC, "pair.min"),
     max=Key(SPEC, "pair.max"),
     fits=COUNT,
     hspace=COUNT,
+    after_moves=Maybe(COUNT),
+    at_most=Maybe(COUNT),
     binding=Key(BINDING, inline=True),
     tiered=Key(
         Shape(SpecCapacity).with_keys(fits=Key(COUNT, lambda spec: _total(spec.tiered)), sizes=_SIZES),

@@ -65,7 +65,8 @@ def _wanted(room: MadeRoom) -> str:
     return f"{room.count:,} {with_bound(room.wanted)}"
 
 
-def _room_verdict(report: RemedyReport, room: MadeRoom) -> str:
+def room_verdict(report: RemedyReport, room: MadeRoom) -> str:
+    """Return which moves make room, or why none do."""
     wanted = _wanted(room)
     if room.now >= room.count:
         return f"{wanted} fit as it is: no move is needed"
@@ -88,7 +89,7 @@ def moves_make_room(report: RemedyReport) -> str:
 
 def _verdict(report: RemedyReport) -> str:
     if report.room is not None:
-        return _room_verdict(report, report.room)
+        return room_verdict(report, report.room)
     words = "No move cures any"
     if report.steps:
         verb = "cures" if len(report.steps) == 1 else "cure"

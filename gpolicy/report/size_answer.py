@@ -23,8 +23,8 @@ FORMAT_VERSION: Final = "1.0"
 _OUT_OF_TIME: Final = "stopped (--seconds, Ctrl-C) before all cheaper choices were tried and all was counted"
 
 
-def size_answer(report: SizeReport) -> Answer:
-    """Return the cheapest numbers of nodes that are enough."""
+def size_answer(report: SizeReport, *instead: str) -> Answer:
+    """Return the cheapest numbers of nodes that are enough; `instead` says what else is."""
     wanted = " and ".join(f"{item.count:,} {with_bound(item.title)}" for item in report.wanted)
     nodes = sum(report.nodes)
     priced = any(kind.cost != 1 for kind in report.kinds)
@@ -47,13 +47,13 @@ def size_answer(report: SizeReport) -> Answer:
     if missing:
         of = next(f"{item.count:,} {with_bound(item.title)}" for item in report.wanted if item.title == missing.title)
         short = f"{fewer}, {missing.fits:,} of {of} would fit; {_limit(missing.binding)}"
-    instead = f"; with {report.instead.other.words} it {_needs(report, report.instead.nodes)}" if report.instead else ""
+    other = f"; with {report.instead.other.words} it {_needs(report, report.instead.nodes)}" if report.instead else ""
     return Answer(
         verb="size",
         title="How many nodes it takes on cluster",
         **about(report),
         verdict=f"{supposing(report.what_if)}Group {report.group} {_needs(report, report.nodes)} for {wanted}"
-        f"{_absorbed(report.failures)}{instead}",
+        f"{_absorbed(report.failures)}{other}",
         figures=(
             Figure("more nodes", f"{nodes:,}", about="nodes"),
             *((Figure("cost", f"{report.cost:,g}", about="nodes"),) if priced else ()),
@@ -65,6 +65,7 @@ def size_answer(report: SizeReport) -> Answer:
             memory_section(report),
         ),
         notes=("" if report.exhaustive else _OUT_OF_TIME,),
+        next=instead,
         terms=(("still fit after", "how many more of this size alone fit beside all the wanted ones"),),
     )
 

@@ -100,14 +100,15 @@ def count_capacity(
     template: str | None = None,
     weights: Weights | None = None,
     other_values: bool = True,
+    after_moves: bool = False,
     working: Working = quietly,
 ) -> CapacityReport:
     """Return how many more instances fit in each group, or in `group`, and what limits them.
 
     `template` is their disk template, by default the first that is enabled of each group's list. `weights` are those of
     the cluster score (default: Ganeti's). With `other_values`, what a number of the policy limits is counted with
-    another value as well. Sizes are in MiB. Raise RequestError for an unknown group or a template that is not enabled,
-    GpolicyError if nothing is known of the nodes.
+    another value as well; with `after_moves`, also what fits after moves (half a second more). Sizes are in MiB. Raise
+    RequestError for an unknown group or a template that is not enabled, GpolicyError if nothing is known of the nodes.
 
     For example, `count_capacity(open_cluster(state)).groups[0].tiered_fit.fits` is how many more the first group takes.
     """
@@ -115,7 +116,7 @@ def count_capacity(
     from gpolicy.analysis.capacity import capacity  # noqa: PLC0415
 
     with working("counting what fits") as tell:
-        return capacity(
+        report = capacity(
             cluster.state,
             group=group,
             template=template,
@@ -126,6 +127,13 @@ def count_capacity(
             other_values=other_values,
             tell=tell,
         )
+    if not after_moves:
+        return report
+    from gpolicy.remedy.room_by_size import count_after_moves  # noqa: PLC0415 (not all ask)
+
+    with working("looking for moves that make room"):
+        state = limited(cluster.state, cluster.limits)
+        return count_after_moves(report, state, declared=cluster.resource_model)
 
 
 def place_instance(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -27,7 +27,7 @@ from gpolicy.cli.output import Report, report_under
 from gpolicy.cli.terminal import working
 from gpolicy.errors import ExitCode, GpolicyError, UsageError
 from gpolicy.json_values import json_text
-from gpolicy.stopping import after, after_work
+from gpolicy.stopping import Stop, after, after_work
 
 if TYPE_CHECKING:
     from gpolicy.cli.targets import Target
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 verbs = typer.Typer()
 
-_SHORT_SEARCH: Final = 20_000
+_SHORT_SEARCH: Final = 6_000
 """The work of a search for moves that nobody asked for: about half a second."""
 
 Weight = Annotated[list[str] | None, typer.Option("--weight", metavar="NAME=VALUE")]
@@ -108,7 +108,7 @@ def capacity(  # noqa: PLR0913 (one parameter an option)
         state = target.read()
         policy = named_policy_of(target, state)
         cluster = opened(state, policy, what_if=what_if)
-        report, before = ask(cluster), None
+        report, before = ask(cluster, after_moves=not target.several and form != "prometheus"), None
         if what_if is not None:
             try:
                 before = ask(opened(state, policy))
@@ -161,21 +161,28 @@ def place(  # noqa: PLR0913 (Typer reads options from arguments)
         cluster = open_target(target, what_if, limits, resource_model=resource_model)
         report = place_instance(cluster, words, ignore_ipolicy=ignore_ipolicy, weights=weights, working=working)
         code = ExitCode.FINE if report.accepted else ExitCode.FINDINGS
-        then = _moves_for(cluster, " ".join(asked)) if is_plain and not report.ok else ()
+        then: Iterable[str] = ()
+        if is_plain and not report.ok:
+            then = _moves_for(cluster, " ".join(asked), after_work(_SHORT_SEARCH), "next: ")
         return report_under(target.path, lambda: place_answer(report, *then), lambda: place_data(report), code)
 
     return run(work, clusters, policy, outputs, verb="place")
 
 
-def _moves_for(cluster: OpenedCluster, want: str) -> Iterator[str]:
-    """Yield the command that finds moves after which a refused instance fits, if a short search finds some."""
-    from gpolicy.report.remedy_answer import moves_make_room  # noqa: PLC0415
+def _moves_for(cluster: OpenedCluster, want: str, stop: Stop, begin: str, *, else_why: bool = False) -> Iterator[str]:
+    """Yield the command that finds moves which make room, if a search finds some; or, `else_why`, that it found none.
+
+    The sentence starts with `begin`.
+    """
+    from gpolicy.report.remedy_answer import moves_make_room, room_verdict  # noqa: PLC0415
     from gpolicy.use_cases.questions import find_remedy  # noqa: PLC0415
 
     with suppress(GpolicyError):
-        found = find_remedy(cluster, want=want, stop=after_work(_SHORT_SEARCH), working=working)
+        found = find_remedy(cluster, want=want, stop=stop, working=working)
         if found.steps:
-            yield f"next: {moves_make_room(found)}: gpolicy remedy --want {shlex.quote(want)}"
+            yield f"{begin}{moves_make_room(found)}: gpolicy remedy --want {shlex.quote(want)}"
+        elif found.room is not None and else_why:
+            yield f"{begin}{room_verdict(found, found.room)}"
 
 
 @verbs.command("suggest")
@@ -273,6 +280,7 @@ def size(  # noqa: PLR0913 (one parameter an option)
     """
     from gpolicy.cli.checking import open_target  # noqa: PLC0415
     from gpolicy.cli.targets import run  # noqa: PLC0415
+    from gpolicy.cluster.terms import NO_LIMITS  # noqa: PLC0415
     from gpolicy.report.size_answer import full_answer, full_data, size_answer, size_data  # noqa: PLC0415
     from gpolicy.use_cases.questions import fill_group, size_group  # noqa: PLC0415
     from gpolicy.what_if.sizing import MOST_KINDS, SizeRequest, read_kind  # noqa: PLC0415
@@ -280,6 +288,7 @@ def size(  # noqa: PLR0913 (one parameter an option)
 
     outputs = shown.outputs("size")
     given, what_if, limits = policy_path(path, policy), suppositions.read(), limit_options.read()
+    one = want[0] if want and len(want) == 1 and what_if is None and limits == NO_LIMITS else None
     if like and not want:
         raise UsageError("--like is of no use without --want", hint="say what must fit: --want '10x SIZE'")
     if len(like or ()) > MOST_KINDS:
@@ -296,6 +305,8 @@ def size(  # noqa: PLR0913 (one parameter an option)
             full = fill_group(cluster, group, stop=after(seconds), working=working)
             return report_under(target.path, lambda: full_answer(full), lambda: full_data(full))
         report = size_group(cluster, request, stop=after(seconds), working=working)
-        return report_under(target.path, lambda: size_answer(report), lambda: size_data(report))
+        moves = f"{one} group={report.group}" if one and any(report.nodes) else ""
+        instead = _moves_for(cluster, moves, after(seconds), "instead of nodes: ", else_why=True) if moves else ()
+        return report_under(target.path, lambda: size_answer(report, *instead), lambda: size_data(report))
 
     return run(work, clusters, given, outputs, verb="size")
