@@ -28,6 +28,7 @@ from gpolicy.analysis.allocator_input import Unknown
 from gpolicy.analysis.basis import StateReport, origin_of
 from gpolicy.analysis.binding import Binding, Cause, Stranded, room
 from gpolicy.analysis.counted_cluster import CountedCluster, Fit
+from gpolicy.analysis.hail import reports_disk
 from gpolicy.analysis.loaded_state import LoadedState
 from gpolicy.analysis.metadata_room import MetadataRoom, metadata_rooms
 from gpolicy.analysis.node_use import node_uses
@@ -148,7 +149,12 @@ class GroupCapacity:
             return ""
         said = why.detail or f"{why.cause.key} ({why.cause.sentence})"
         if self.cure is None:
-            return f"{said}; gpolicy remedy may find moves" if why.cause is Cause.BROKEN else said
+            way_out = (
+                "gpolicy remedy may find moves"
+                if reports_disk(self.template)
+                else "name the node (gnt-instance add -n)"
+            )
+            return f"{said}; {way_out}" if why.cause is Cause.BROKEN else said
         fits = [
             f"{fits:,} {pair_title(spec.name)}" for spec, fits in zip(self.specs, self.cure.fits, strict=True) if fits
         ]

@@ -26,7 +26,7 @@ from gpolicy.allocator.redundancy import CapacityRules
 from gpolicy.allocator.repeated_allocation import AllocationState, Allocator
 from gpolicy.analysis.allocator_input import charged_space, merged
 from gpolicy.analysis.binding import Binding, Cause, binding
-from gpolicy.analysis.hail import hail_allocator, rules_of, without_nodes
+from gpolicy.analysis.hail import as_reported, hail_allocator, no_disk_words, rules_of, without_nodes
 from gpolicy.analysis.losses import FirstLoss, first_loss
 from gpolicy.analysis.wanted_instance import Unmade, spec_disks, unmade
 from gpolicy.cluster.terms import NO_LIMITS, Limits
@@ -64,7 +64,8 @@ class CountedCluster:
     by node name, which replace measured ones (design document "Resource model"). `volumes` are the sizes of the
     smallest physical volume of nodes, by name, where known. `split` instances are mirrored, but on a node of another
     group, and count on their primary only. `weights` are those of the score, `limits` those of the policy. Results are
-    remembered. `hail` is what the parameters of the cluster make of hail.
+    remembered. `hail` is what the parameters of the cluster make of hail. Without `reports_disk`, Ganeti tells hail of
+    no disk of the nodes (`gpolicy.analysis.hail.reports_disk`).
     """
 
     data: ClusterData
@@ -76,6 +77,7 @@ class CountedCluster:
     limits: Limits = NO_LIMITS
     hspace_data: ClusterData | None = None
     hail: HailParameters = field(default_factory=HailParameters)
+    reports_disk: bool = True
     budget: Budget = field(default_factory=Budget, compare=False)
 
     def __post_init__(self) -> None:
@@ -114,7 +116,8 @@ class CountedCluster:
     @cached_property
     def initial(self) -> AllocationState:
         """The initial state of every count."""
-        return AllocationState(self.cluster.nodes, self.cluster.instances)
+        nodes = self.cluster.nodes if self.reports_disk else as_reported(self.cluster.nodes, self.template)
+        return AllocationState(nodes, self.cluster.instances)
 
     @cached_property
     def dedicated(self) -> bool:
@@ -296,13 +299,14 @@ class CountedCluster:
             return Binding(Cause.NOTHING)
         found = binding(final.nodes, instance, made[0], final.failures)
         if found.cause is Cause.REDUNDANCY and final.nodes is self.initial.nodes and (loss := self.loss) is not None:
-            return replace(found, cause=Cause.BROKEN, detail=loss.sentence)
+            told = "" if self.reports_disk else no_disk_words(self.template)
+            return replace(found, cause=Cause.BROKEN, detail=f"{loss.sentence}{told}")
         return self._under_limits(found, final, instance, made[0])
 
     @cached_property
     def loss(self) -> FirstLoss | None:
         """The first loss of nodes that the present cluster cannot absorb; None if it absorbs all that it has to."""
-        nodes, instances, rules = self.cluster.nodes, self.cluster.instances, self.rules
+        nodes, instances, rules = self.initial.nodes, self.initial.instances, self.rules
         if is_redundant(nodes, instances, rules):
             return None
         return first_loss(nodes, instances, tuple(nodes), rules)
@@ -378,7 +382,8 @@ class HspaceCluster(CountedCluster):
     def initial(self) -> AllocationState:
         """The initial state of every count."""
         base = self._of_hail
-        return base.initial if base is not None and self.cluster is base.cluster else super().initial
+        same = base is not None and self.cluster is base.cluster and base.reports_disk
+        return base.initial if base is not None and same else super().initial
 
     @property
     def as_tested(self) -> CountedCluster | None:
@@ -388,7 +393,7 @@ class HspaceCluster(CountedCluster):
         DRBD, hail's instances have metadata.
         """
         base, groups = self._of_hail, self.cluster.groups.values()
-        if base is None or self.cluster is not base.cluster or base.limits != NO_LIMITS or self._any_exclusive:
+        if base is None or self.initial is not base.initial or base.limits != NO_LIMITS or self._any_exclusive:
             return None
         if self.template in (None, DiskTemplate.DRBD) or base.weights != self.weights:
             return None

@@ -15,7 +15,7 @@ from gpolicy.analysis.allocator_input import require
 from gpolicy.analysis.basis import Basis, Settled, on_primary, settle
 from gpolicy.analysis.counted_cluster import CountedCluster
 from gpolicy.analysis.declared_resources import declaration_notes, known_states, uncounted
-from gpolicy.analysis.hail import as_hail_reads
+from gpolicy.analysis.hail import as_hail_reads, reports_disk
 from gpolicy.analysis.volume_resources import smallest_volumes, volume_notes
 from gpolicy.analysis.wanted_instance import allowed_templates, enabled_templates
 from gpolicy.cluster.state import ClusterState
@@ -71,6 +71,8 @@ def load_state(
     weights: Weights = WEIGHTS,
 ) -> LoadedState:
     """Load what is known of `state`. Instances get `template`, by default the first of the policy that is enabled.
+
+    Where the source does not say which are enabled, the first one is no more than a guess: disk counts all the same.
 
     `weights` are those of the score.
     With `declared`, what hv_state and disk_state declare goes before measured figures. A cluster with the same numbers
@@ -203,6 +205,7 @@ def _load(
             limits,
             hspace_data=_decisive(hspace),
             hail=settled.hail,
+            reports_disk=reports_disk(template_of_part) or (template is None and enabled is None),
             budget=Budget(each=steps),
         )
         found = next((item for item in known if item.gives_the_same(made)), made)

@@ -13,7 +13,7 @@ from typing import Final
 from gpolicy.allocator.cluster_data import Disk, Instance, InstancePolicy, Spec, SpecPair
 from gpolicy.allocator.cluster_score import WEIGHTS
 from gpolicy.allocator.dedicated_nodes import allocation_vector, biggest_first, sample_instances
-from gpolicy.allocator.enumerations import AllocPolicy
+from gpolicy.allocator.enumerations import AllocPolicy, FailReason
 from gpolicy.allocator.ghc_numbers import fixed
 from gpolicy.allocator.merge import Cluster
 from gpolicy.allocator.node import Node
@@ -22,6 +22,7 @@ from gpolicy.allocator.requests import Wanted
 from gpolicy.analysis.allocator_input import charged_space
 from gpolicy.analysis.basis import StateReport
 from gpolicy.analysis.binding import Cause, pair_distance
+from gpolicy.analysis.hail import no_disk_words
 from gpolicy.analysis.wanted_instance import NEW, PlaceRequest
 from gpolicy.cluster.state import ClusterState
 from gpolicy.ganeti.amounts import SIZE_STEP_MIB as STEP
@@ -424,7 +425,9 @@ def why_not(
         return _no_candidate(cluster, wanted, restriction, hail)
     (first, number), *others = Counter(item.reason or "" for item in found).most_common()
     more = "".join(f", {key} ({number:,})" for key, number in others)
-    return f"refused by {first} ({count(number, 'candidate')}){more}"
+    by_n1 = any(item.htools_reason == FailReason.N1.title for item in found)
+    told = no_disk_words(wanted.instance.template) if by_n1 else ""
+    return f"refused by {first} ({count(number, 'candidate')}){more}{told}"
 
 
 def _no_candidate(cluster: Cluster, wanted: Wanted, restriction: frozenset[str] | None, hail: HailParameters) -> str:

@@ -23,7 +23,7 @@ from gpolicy.analysis import place_report
 from gpolicy.analysis.allocator_input import aside, merged, require
 from gpolicy.analysis.basis import origin_of, settle
 from gpolicy.analysis.binding import OF_POLICY, Cause
-from gpolicy.analysis.hail import as_hail_reads, decisive, not_tried, without_parameters
+from gpolicy.analysis.hail import as_hail_reads, as_reported, decisive, not_tried, without_parameters
 from gpolicy.analysis.loaded_state import basis_notes, guaranteed
 from gpolicy.analysis.place_report import Candidate, GroupTrial, Instead, PlaceReport
 from gpolicy.analysis.place_search import PlaceSearch, under_limits, with_losses
@@ -74,7 +74,10 @@ class _Asked:
         self._known: dict[bool, tuple[ClusterData, Cluster]] = {}
 
     def cluster(self, *, oversubscribed: bool) -> tuple[ClusterData, Cluster]:
-        """Return the cluster as read and as loaded; `oversubscribed`: instances have the memory that is guaranteed."""
+        """Return the cluster as read and with all that is known of its nodes.
+
+        `oversubscribed`: instances have the memory that is guaranteed.
+        """
         if oversubscribed not in self._known:
             settled = self.settled
             data = as_hail_reads(settled.state, settled.data)
@@ -172,7 +175,7 @@ def _question(asked: _Asked, request: PlaceRequest) -> _Question:
     return _Question(
         request=request,
         group=group,
-        cluster=cluster,
+        cluster=replace(cluster, nodes=as_reported(cluster.nodes, instance.template)),
         wanted=Wanted(instance, 2 if instance.template is DiskTemplate.DRBD else 1, group.name if group else None),
         options=_options(request, settled.hail, lifting),
         volumes=volumes,

@@ -14,6 +14,7 @@ from gpolicy.allocator.policy_check import check_ipolicy
 from gpolicy.allocator.repeated_allocation import AllocationState
 from gpolicy.allocator.requests import connected
 from gpolicy.analysis.allocator_input import require
+from gpolicy.analysis.hail import as_reported
 from gpolicy.analysis.loaded_state import LoadedState
 from gpolicy.analysis.request_words import Words, read_words, split_count
 from gpolicy.analysis.wanted_instance import PlaceRequest, wanted_group, wanted_instance
@@ -108,6 +109,7 @@ class Hail:
         nodes, instances = layout.nodes, layout.instances
         if self._status:  # hail takes what is down with its node as running
             instances = {**instances, **{no: replace(instances[no], status=own) for no, own in self._status.items()}}
+        nodes = as_reported(nodes, self.instance.template)
         if self.group is not None:
             nodes, instances = _only(self.group, nodes, instances)
         return self._counted.place(AllocationState(nodes, instances), self.instance, limit)

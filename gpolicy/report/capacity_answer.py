@@ -11,6 +11,7 @@ from gpolicy.analysis.allocator_input import not_known
 from gpolicy.analysis.binding import Cause
 from gpolicy.analysis.capacity import CapacityReport, GroupCapacity, SpecCapacity
 from gpolicy.analysis.counted_cluster import Fit
+from gpolicy.analysis.hail import reports_disk
 from gpolicy.analysis.shown_score import Score
 from gpolicy.colour import Tone
 from gpolicy.printable import count, named
@@ -130,6 +131,7 @@ def _sentences(report: CapacityReport, old: _Old) -> Iterator[str]:
 def _refused(item: GroupCapacity) -> str:
     """Return what a group takes none of: instances of the counted template, unless it refuses others as well."""
     of_all = item.refusal is not None and item.refusal.cause in (Cause.BROKEN, Cause.ALLOCATOR)
+    of_all = of_all and reports_disk(item.template)
     return "instance" if of_all or item.template is None else f"{item.template.value} instance"
 
 

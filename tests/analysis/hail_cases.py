@@ -41,8 +41,15 @@ def requested(request: dict[str, Any]) -> PlaceRequest:
 
 
 def document(state: ClusterState, request: dict[str, Any]) -> str:
-    """Return what Ganeti gives to its allocator for this cluster and request."""
+    """Return what Ganeti gives to its allocator for this cluster and request.
+
+    As Ganeti 3.0 and 3.1 do (masterd/iallocator.py), it reports no disk of the nodes in a request for a template whose
+    storage cannot be asked; where a request names no template, it is the one that is enabled first.
+    """
     data = cluster_data(state)
+    enabled = state.cluster.own.get(("enabled_disk_templates",))
+    template = request.get("disk_template") or (enabled[0] if isinstance(enabled, list) and enabled else "drbd")
+    reported = template in {"drbd", "plain", "file"}
     groups = {group.index: group for group in data.groups}
     names = {node.index: node.name for node in data.nodes}
     return json.dumps(
@@ -65,7 +72,10 @@ def document(state: ClusterState, request: dict[str, Any]) -> str:
                 }
                 for group in data.groups
             },
-            "nodes": {node.name: _node(node, groups[node.group].uuid, state.nodes[node.name]) for node in data.nodes},
+            "nodes": {
+                node.name: _node(node, groups[node.group].uuid, state.nodes[node.name], reported=reported)
+                for node in data.nodes
+            },
             "instances": {item.name: _instance(state, item, names) for item in data.instances},
             "request": request,
         }
@@ -77,7 +87,7 @@ def _spec(spec: Spec) -> dict[str, int]:
     return dict(zip(SPEC_PARAMETERS, values, strict=True))
 
 
-def _node(node: Any, group: str, observed: LiveNode) -> dict[str, Any]:
+def _node(node: Any, group: str, observed: LiveNode, *, reported: bool) -> dict[str, Any]:
     return {
         "group": group,
         "offline": observed.offline,
@@ -92,8 +102,8 @@ def _node(node: Any, group: str, observed: LiveNode) -> dict[str, Any]:
         "total_memory": int(node.total_memory),
         "reserved_memory": node.node_memory,
         "free_memory": node.free_memory,
-        "total_disk": int(node.total_disk),
-        "free_disk": node.free_disk,
+        "total_disk": int(node.total_disk) if reported else 0,
+        "free_disk": node.free_disk if reported else 0,
         "total_cpus": int(node.total_cpus),
         "reserved_cpus": node.node_cpus,
         "total_spindles": node.spindles,

@@ -162,7 +162,8 @@ def run(seeds: range, *, limited: bool = False, folder: Path | None = None) -> C
             if limited:
                 terms = {name: GroupTerms(limits=limits(rng)) for name in state.groups}
                 state = replace(state, terms=terms)
-            report = capacity(state)
+            (counted,) = {item.template for item in load_state(state).groups.values()}
+            report = capacity(state, template=counted and counted.value)  # named: what Ganeti reports depends on it
         except GpolicyError:
             continue
         for item in load_state(state).groups.values():

@@ -22,6 +22,15 @@ POLICY = [
     document("Cluster", "cluster", {("ipolicy", "std", "memory-size"): "1G"}, tags=["htools:iextags:service:"]),
     document("NodeGroup", "default", {("alloc_policy",): "last_resort"}),
 ]
+LEAST = {
+    "memory-size": "512M",
+    "disk-size": "1G",
+    "cpu-count": 1,
+    "disk-count": 1,
+    "nic-count": 1,
+    "spindle-use": 1,
+}
+MOST = {"memory-size": "8G", "disk-size": "1T", "cpu-count": 8, "disk-count": 16, "nic-count": 8, "spindle-use": 12}
 NEW = ("-t", "sharedfile", "-o", "noop", "-n", "node1", "--disk=0:size=1g", "--no-name-check", "--no-ip-check")
 
 
@@ -152,19 +161,57 @@ def test_a_node_is_emptied_for_a_reboot_and_filled_again(
     assert homes(crowded) == before
 
 
+@pytest.fixture
+def filled(fresh: LiveCluster) -> Iterator[tuple[LiveCluster, int]]:
+    """The cluster with two fifths of each node taken by one instance, and that much memory (MiB).
+
+    Of its instances those are left that have no local disks: with them, hail refuses all others (Ganeti tells it of no
+    disk of the nodes when it asks for instances on shared storage).
+    """
+    config = json.loads(fresh.kept.read_bytes())
+    local = {"inst1", "inst2", "inst5"}
+    config["instances"] = {key: item for key, item in config["instances"].items() if item["name"] not in local}
+    config["serial_no"] += 1
+    (fresh.base / "emptied.config.data").write_text(json.dumps(config))
+    fresh.rgn("rewind", fresh.base / "emptied.config.data")
+    least = min(node.resources.memory_free or 0 for node in fresh.state("local").nodes.values())
+    taken = least * 2 // 5
+    homes = [(f"old{number}", node) for number, node in enumerate(fresh.state().nodes)]
+    try:
+        for name, node in homes:
+            words = [node if word == "node1" else word for word in NEW]
+            fresh.ganeti("gnt-instance", "add", *words, "-B", f"memory={taken},vcpus=1", name)
+        yield fresh, taken
+    finally:
+        for name in (*(name for name, _ in homes), *NAMES):
+            fresh.ganeti("gnt-instance", "remove", "-f", name, check=False)
+
+
+def test_room_is_made_and_ganeti_adds_what_was_wanted(filled: tuple[LiveCluster, int], tmp_path: Path) -> None:
+    cluster, taken = filled
+    memory, moves = taken * 15 // 8, tmp_path / "room.json"  # three quarters of a node
+    bounds = [{"min": LEAST, "max": MOST | {"memory-size": memory}}]
+    documents = [document("Cluster", "cluster", {("ipolicy", "minmax"): bounds, ("ipolicy", "std"): LEAST})]
+    policy = write_policy(tmp_path / "policy.yaml", [*documents, document("NodeGroup", "default", {})])
+    assert Way(cluster, "local").carry_out(policy, tmp_path / "plan.json")
+
+    def add(name: str) -> subprocess.CompletedProcess[str]:
+        place = ["hail" if word == "node1" else "-I" if word == "-n" else word for word in NEW]
+        return cluster.ganeti("gnt-instance", "add", *place, "-B", f"memory={memory},vcpus=1", name, check=False)
+
+    assert "FailMem" in add("web1").stderr
+    found = remedy("--want", f"1x memory={memory}M vcpus=1 disk=1G template=sharedfile", "--save", moves)
+    assert len(found["steps"]) == 2  # one node for it, and one where it could start anew
+    done = Way(cluster, "local").apply(moves)
+    assert done.code == 0, done.out + done.err
+    added = add("web1")
+    assert added.returncode == 0, added.stdout + added.stderr
+
+
 def test_legal_sizes_are_accepted_and_end_the_violations(crowded: LiveCluster, tmp_path: Path) -> None:
-    least = {
-        "memory-size": "512M",
-        "disk-size": "1G",
-        "cpu-count": 1,
-        "disk-count": 1,
-        "nic-count": 1,
-        "spindle-use": 1,
-    }
-    most = {"memory-size": "8G", "disk-size": "1T", "cpu-count": 8, "disk-count": 16, "nic-count": 8, "spindle-use": 12}
     values: dict[tuple[str, ...], Any] = {
-        ("ipolicy", "minmax"): [{"min": least, "max": most}],
-        ("ipolicy", "std"): {**least, "memory-size": "1G"},
+        ("ipolicy", "minmax"): [{"min": LEAST, "max": MOST}],
+        ("ipolicy", "std"): {**LEAST, "memory-size": "1G"},
     }
     policy = write_policy(
         tmp_path / "policy.yaml", [document("Cluster", "cluster", values), document("NodeGroup", "default", {})]
