@@ -30,9 +30,8 @@ from gpolicy.cluster.state import (
     LiveNode,
     Resources,
 )
-from gpolicy.ganeti.parameter import Level, Value, Values
 from gpolicy.ganeti.parameters import default_in, fill, known_in, parameters_of
-from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS
+from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS, Level, Value, Values
 
 SEED = 200
 VERSION = "3.0"

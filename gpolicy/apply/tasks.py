@@ -15,8 +15,8 @@ from gpolicy.apply.journal import Fate, StepAttempt
 from gpolicy.cluster.snapshot import state_digest
 from gpolicy.cluster.state import HIDDEN_BY_RAPI, ClusterState, Identity, Unreadable
 from gpolicy.ganeti.commands import Route
-from gpolicy.ganeti.parameter import Path, Value
 from gpolicy.ganeti.parameters import parameter_at
+from gpolicy.ganeti.vocabulary import Path, Value
 from gpolicy.plan.change import NAME, TAGS
 from gpolicy.plan.effects import (
     Contents,

@@ -16,7 +16,7 @@ from gpolicy.checking import accepting, baseline, settings
 from gpolicy.checking.rule import Rule, When
 from gpolicy.findings import HOUSE, HOUSE_CODE, Finding, RuleInfo, Severity, warning_rule
 from gpolicy.guessing import did_you_mean
-from gpolicy.policy import structure
+from gpolicy.policy import source_file
 from gpolicy.policy.model import RULE_NAME
 
 _HOME: Final = "gpolicy.rules"
@@ -61,7 +61,7 @@ CATALOGUE: Final = catalogue(
         *(rule.info for rule in _ALL),
         *(
             item
-            for module in (structure, accepting, baseline, settings)  # the engine itself finds these
+            for module in (source_file, accepting, baseline, settings)  # the engine itself finds these
             for item in vars(module).values()
             if isinstance(item, RuleInfo)
         ),

@@ -24,7 +24,7 @@ from gpolicy.checking.tags import (
 )
 from gpolicy.cluster.state import ClusterObject, ClusterState, LiveGroup, LiveInstance
 from gpolicy.findings import Finding, Severity, Span
-from gpolicy.ganeti.parameter import Level, Path
+from gpolicy.ganeti.vocabulary import Level, Path
 from gpolicy.policy.model import INHERIT, ClusterPolicy, Declared, GroupPolicy, Leaf, Leaves, Policy
 from gpolicy.policy.source_file import Pointer
 from gpolicy.resolve.desired import Desired, resolve

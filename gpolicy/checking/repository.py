@@ -27,8 +27,7 @@ from gpolicy.policy.files import boundary, policy_files, policy_roots, read_file
 from gpolicy.policy.kinds import KINDS, OBJECTS
 from gpolicy.policy.loading import load_policy
 from gpolicy.policy.model import Policy
-from gpolicy.policy.source_file import Files, SourceFile, YamlDocument
-from gpolicy.policy.structure import FILE_NOT_READ
+from gpolicy.policy.source_file import FILE_NOT_READ, Files, SourceFile, YamlDocument
 
 _MOST_UNREAD: Final = 1000  # files that are looked at
 

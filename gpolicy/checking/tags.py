@@ -11,8 +11,7 @@ from typing import Final, Generic, TypeVar
 
 from gpolicy.cluster.state import ClusterState, LiveNode
 from gpolicy.findings import Span
-from gpolicy.ganeti.parameter import Level
-from gpolicy.ganeti.vocabulary import TAG_FAMILIES
+from gpolicy.ganeti.vocabulary import TAG_FAMILIES, Level
 from gpolicy.policy.model import GroupPolicy, NodeSetPolicy, Policy, promised_nodes
 from gpolicy.policy.node_patterns import WILDCARD, is_glob, matches, unlikely, written_out
 from gpolicy.resolve.desired import Desired

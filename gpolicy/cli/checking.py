@@ -67,7 +67,7 @@ def settings_mistakes(paths: Iterable[Path]) -> list[Finding]:
     found = []
     for file in files.values():
         from gpolicy.fleet.named_clusters import refuse_contradictions  # noqa: PLC0415
-        from gpolicy.policy.structure import SETTINGS_MISTAKE  # noqa: PLC0415
+        from gpolicy.policy.source_file import SETTINGS_MISTAKE  # noqa: PLC0415
 
         try:
             refuse_contradictions(file)

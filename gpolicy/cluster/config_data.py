@@ -25,8 +25,8 @@ from gpolicy.cluster.json_input import parse_json, read_bytes
 from gpolicy.cluster.record import Record, kind_of
 from gpolicy.cluster.state import ClusterObject, ClusterState, Identity, LiveDisk, LiveInstance, LiveNode
 from gpolicy.errors import InputError
-from gpolicy.ganeti.parameter import Level, Value, Values
 from gpolicy.ganeti.releases import RELEASE_FILE, is_release, release_of
+from gpolicy.ganeti.vocabulary import Level, Value, Values
 
 _OLD_TYPES = {"lvm": "plain", "drbd8": "drbd"}  # in configurations of old releases
 _DEEPEST_DISK = 10

@@ -52,10 +52,9 @@ from gpolicy.ganeti.htools_formats import (
     sections,
     specification_in,
 )
-from gpolicy.ganeti.parameter import Level, Value, Values
 from gpolicy.ganeti.parameters import INHERITED_FAMILIES, canonical, default_in, fill, known_in, parameters_of
 from gpolicy.ganeti.releases import DEFAULT_VERSION
-from gpolicy.ganeti.vocabulary import DISK_TEMPLATES, DRBD_METADATA, SPEC_PARAMETERS
+from gpolicy.ganeti.vocabulary import DISK_TEMPLATES, DRBD_METADATA, SPEC_PARAMETERS, Level, Value, Values
 
 MOST_NODES: Final = 10_000
 """Nodes of one simulated cluster."""

@@ -42,9 +42,8 @@ from gpolicy.cluster.state import (
     Unreadable,
 )
 from gpolicy.errors import InputError, UnreachableError
-from gpolicy.ganeti.parameter import Level, Value, Values
 from gpolicy.ganeti.parameters import FAMILIES, fill
-from gpolicy.ganeti.vocabulary import RAPI_READS
+from gpolicy.ganeti.vocabulary import RAPI_READS, Level, Value, Values
 from gpolicy.printable import some
 
 NODE_OWN_FIELDS: Final = ("name", "serial_no", "custom_ndparams")

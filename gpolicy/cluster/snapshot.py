@@ -20,8 +20,8 @@ from gpolicy.cluster.json_input import parse_json, read_bytes
 from gpolicy.cluster.record import Record, shown
 from gpolicy.cluster.state import ClusterObject, ClusterState, LiveGroup, LiveInstance, LiveNode, Snapshot, Unreadable
 from gpolicy.errors import GpolicyError, InputError, about
-from gpolicy.ganeti.parameter import Level, Value, Values
 from gpolicy.ganeti.parameters import fill, position, unflatten
+from gpolicy.ganeti.vocabulary import Level, Value, Values
 from gpolicy.json_values import plain
 from gpolicy.opening import write_private
 from gpolicy.provenance import is_time

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 from gpolicy.errors import RequestError
 from gpolicy.ganeti.amounts import GREATEST_OVERSUBSCRIPTION, MOST_NODE_FAILURES
 from gpolicy.ganeti.htools_reading import ALLOCATOR_PARAMETERS
-from gpolicy.ganeti.parameter import Level, Path, Values
+from gpolicy.ganeti.vocabulary import Level, Path, Values
 from gpolicy.ganeti.volume_arithmetic import MARGIN, RESERVED, VolumeSize, sizes_differ
 from gpolicy.printable import count
 

@@ -25,7 +25,7 @@ from gpolicy.cluster.record import JOB_RUNS, Record, job_number, kind_of, shown
 from gpolicy.cluster.state import ClusterState, LiveGroup, LiveNode, PhysicalVolume
 from gpolicy.cluster.terms import VolumeTerms
 from gpolicy.errors import GpolicyError, InputError, UnreachableError
-from gpolicy.ganeti.parameter import Value
+from gpolicy.ganeti.vocabulary import Value
 from gpolicy.ganeti.volume_arithmetic import VolumeSize, is_empty
 from gpolicy.printable import some
 

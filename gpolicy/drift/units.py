@@ -10,8 +10,8 @@ from typing import Final
 from gpolicy.cluster.state import ClusterState
 from gpolicy.drift.comparing import Drift
 from gpolicy.drift.unit_writer import How, Unit, WayToWrite
-from gpolicy.ganeti.parameter import Level, Path
 from gpolicy.ganeti.parameters import parameter_at, unflatten
+from gpolicy.ganeti.vocabulary import Level, Path
 from gpolicy.json_values import json_text
 from gpolicy.plan.change import MEMBERSHIP, TAGS, ChangeAction, words
 from gpolicy.plan.part import Key

@@ -10,9 +10,8 @@ from typing import Final
 
 from gpolicy.cluster.state import ClusterState
 from gpolicy.findings import Span
-from gpolicy.ganeti.parameter import Level, Path, TakesEffect, Value, Values
 from gpolicy.ganeti.parameters import parameter_at, reach_of
-from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS
+from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS, Level, Path, TakesEffect, Value, Values
 from gpolicy.printable import count
 
 

@@ -8,8 +8,8 @@ from typing import Any, Final
 
 from gpolicy.cluster.state import ClusterState, LiveNode
 from gpolicy.findings import Finding, Span
-from gpolicy.ganeti.parameter import Level, Path, Value, Values
 from gpolicy.ganeti.parameters import as_word, canonical, fill, parameter_at, position
+from gpolicy.ganeti.vocabulary import Level, Path, Value, Values
 from gpolicy.plan.change import (
     MEMBERSHIP,
     MOVE_CHANGES,

@@ -10,8 +10,8 @@ from typing import Final
 
 from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import ArgumentError, RequestError
-from gpolicy.ganeti.parameter import Level, Path
 from gpolicy.ganeti.parameters import parameters_of
+from gpolicy.ganeti.vocabulary import Level, Path
 from gpolicy.guessing import did_you_mean
 from gpolicy.plan.change import MEMBERSHIP, NAME, TAGS, Change, ChangeAction
 from gpolicy.policy.model import Policy

@@ -20,9 +20,9 @@ from gpolicy.errors import InputError
 from gpolicy.findings import Finding, Severity, Span
 from gpolicy.ganeti.amounts import GREATEST_OVERSUBSCRIPTION, MOST_NODE_FAILURES
 from gpolicy.ganeti.htools_reading import ALLOCATOR_PARAMETERS
-from gpolicy.ganeti.parameter import Level, Path, Value, Values
 from gpolicy.ganeti.parameters import canonical
 from gpolicy.ganeti.releases import VERSIONS, is_release
+from gpolicy.ganeti.vocabulary import Level, Path, Value, Values
 from gpolicy.plan.built_in_guards import JUDGED_WITHOUT_CLUSTER, OVERRIDABLE, GuardResult, judge_without_cluster
 from gpolicy.plan.change import Change, ChangeAction, NotCompared, Objection, Risk
 from gpolicy.plan.effects import Effect, Observed, level_of

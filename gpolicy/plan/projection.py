@@ -14,8 +14,8 @@ from typing import Final
 from gpolicy.cluster.state import ClusterState, LiveGroup, LiveNode, Resources
 from gpolicy.cluster.terms import Terms, under_terms
 from gpolicy.cluster.volume_pools import VolumePool, pools_of
-from gpolicy.ganeti.parameter import Level, Path, Value, Values
 from gpolicy.ganeti.parameters import fill
+from gpolicy.ganeti.vocabulary import Level, Path, Value, Values
 from gpolicy.plan.change import MEMBERSHIP, NAME, NEW_GROUP, TAGS, Change, ChangeAction, new_names, words
 from gpolicy.plan.diff import Difference, diff
 from gpolicy.policy.model import Policy

@@ -14,8 +14,8 @@ from itertools import zip_longest
 from typing import Final
 
 from gpolicy.errors import RequestError
-from gpolicy.ganeti.parameter import Level, Path, Value
 from gpolicy.ganeti.parameters import INHERITED_FAMILIES, parameter_at
+from gpolicy.ganeti.vocabulary import Level, Path, Value
 from gpolicy.plan.change import (
     MEMBERSHIP,
     MOVE_CHANGES,

@@ -10,13 +10,21 @@ from typing import Any, Final
 
 from gpolicy.findings import Finding, Span
 from gpolicy.ganeti.amounts import parse_bounded_size, parse_rate, round_size
-from gpolicy.ganeti.parameter import Level, Parameter, Path, Type, Value
 from gpolicy.ganeti.parameters import FAMILIES, as_word, canonical, parameter_at
-from gpolicy.ganeti.vocabulary import SPEC_SIZES, TAG_FAMILIES
+from gpolicy.ganeti.vocabulary import SPEC_SIZES, TAG_FAMILIES, Level, Parameter, Path, Type, Value
 from gpolicy.policy import edits, model
 from gpolicy.policy.model import RULES
-from gpolicy.policy.source_file import Located, Pointer, T, YamlDocument, last_key, place_name
-from gpolicy.policy.structure import NOT_PLAIN_TEXT, SIZE_ROUNDED, WRONG_VALUE
+from gpolicy.policy.source_file import (
+    NOT_PLAIN_TEXT,
+    SIZE_ROUNDED,
+    WRONG_VALUE,
+    Located,
+    Pointer,
+    T,
+    YamlDocument,
+    last_key,
+    place_name,
+)
 
 Report = Callable[[Finding], None]
 

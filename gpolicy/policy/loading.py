@@ -32,14 +32,16 @@ from gpolicy.policy.files import (
 from gpolicy.policy.kinds import KINDS, OBJECTS, Guard
 from gpolicy.policy.model import ClusterPolicy, Declared, GroupPolicy, NodeSetPolicy, Policy
 from gpolicy.policy.scenario import Scenario
-from gpolicy.policy.source_file import Located, SourceFile, YamlDocument
-from gpolicy.policy.structure import (
+from gpolicy.policy.source_file import (
     DUPLICATE_OBJECT,
     EXTENDS_CONFLICT,
     EXTENDS_UNKNOWN,
     NOTHING_DECLARED,
     SEVERAL_CLUSTERS,
     UNKNOWN_SNAPSHOT,
+    Located,
+    SourceFile,
+    YamlDocument,
 )
 from gpolicy.policy.yaml_reader import read_yaml
 from gpolicy.printable import some

@@ -13,8 +13,8 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from gpolicy.findings import Finding, Severity, Span
-from gpolicy.ganeti.parameter import Level, Path, Value
 from gpolicy.ganeti.releases import DEFAULT_VERSION, release_of
+from gpolicy.ganeti.vocabulary import Level, Path, Value
 from gpolicy.policy.node_patterns import MOST_NODES, unlikely, written_out
 from gpolicy.policy.source_file import Located, Pointer, SourceFile, YamlDocument
 

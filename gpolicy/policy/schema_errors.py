@@ -22,8 +22,17 @@ from gpolicy.policy import edits
 from gpolicy.policy.conformance import all_different, first_double, schema_of
 from gpolicy.policy.kinds import KIND_NAMES
 from gpolicy.policy.patterns import pattern_words
-from gpolicy.policy.source_file import Pointer, YamlDocument, last_key, place_name
-from gpolicy.policy.structure import EMPTY_VALUE, MISSING_KEY, NOT_A_POLICY, UNKNOWN_KEY, WRONG_VALUE
+from gpolicy.policy.source_file import (
+    EMPTY_VALUE,
+    MISSING_KEY,
+    NOT_A_POLICY,
+    UNKNOWN_KEY,
+    WRONG_VALUE,
+    Pointer,
+    YamlDocument,
+    last_key,
+    place_name,
+)
 from gpolicy.printable import count, listed, some
 
 if TYPE_CHECKING:

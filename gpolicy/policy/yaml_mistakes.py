@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from gpolicy.findings import Finding, Span
-from gpolicy.policy.structure import YAML_SYNTAX
+from gpolicy.policy.source_file import YAML_SYNTAX
 from gpolicy.printable import count
 
 if TYPE_CHECKING:

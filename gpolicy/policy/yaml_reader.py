@@ -27,8 +27,17 @@ from yaml.events import (
 
 from gpolicy.findings import Related, Span
 from gpolicy.guessing import did_you_mean
-from gpolicy.policy.source_file import Mark, SourceFile, YamlDocument, YamlMapping, YamlSequence
-from gpolicy.policy.structure import ALIAS_BOMB, DUPLICATE_KEY, UNSUPPORTED_YAML, YAML_SYNTAX
+from gpolicy.policy.source_file import (
+    ALIAS_BOMB,
+    DUPLICATE_KEY,
+    UNSUPPORTED_YAML,
+    YAML_SYNTAX,
+    Mark,
+    SourceFile,
+    YamlDocument,
+    YamlMapping,
+    YamlSequence,
+)
 
 MAX_BYTES: Final = 16 * 1024 * 1024
 MAX_DEPTH: Final = 64

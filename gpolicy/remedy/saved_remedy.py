@@ -17,8 +17,8 @@ from gpolicy.cluster.record import Record, shown
 from gpolicy.cluster.state import ClusterState, LiveNode, Unreadable
 from gpolicy.errors import InputError
 from gpolicy.ganeti.commands import Command, call
-from gpolicy.ganeti.parameter import Value
 from gpolicy.ganeti.releases import VERSIONS, release_of
+from gpolicy.ganeti.vocabulary import Value
 from gpolicy.json_shape import Key, Shape
 from gpolicy.json_values import plain
 from gpolicy.plan.change import NODES, words

@@ -17,8 +17,8 @@ from gpolicy.analysis.spec_pairs import MINMAX
 from gpolicy.colour import Tone
 from gpolicy.errors import GpolicyError
 from gpolicy.findings import Accepted, Severity
-from gpolicy.ganeti.parameter import TakesEffect
 from gpolicy.ganeti.releases import unknown_release
+from gpolicy.ganeti.vocabulary import TakesEffect
 from gpolicy.impact.comparison import Sides
 from gpolicy.impact.impact import PARTS, Impact
 from gpolicy.impact.location_change import LocationChange

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from gpolicy.cluster.state import ClusterState
 from gpolicy.findings import AMBIGUOUS, NO_PLAN, Finding, Related, Span, error_rule
-from gpolicy.ganeti.parameter import Level, Path
+from gpolicy.ganeti.vocabulary import Level, Path
 from gpolicy.guessing import MOST_GUESSES, MOST_KNOWN, closest, is_one_slip, name_meant
 from gpolicy.policy.model import Declared, GroupPolicy, Leaf, Leaves, NodeSetPolicy, Policy
 from gpolicy.policy.node_patterns import is_glob, matches

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gpolicy.cluster.terms import COUNTED, HYPERVISORS, VOLUME_GROUP, GroupTerms, Limits, Promise, Terms, VolumeTerms
-from gpolicy.ganeti.parameter import Values
+from gpolicy.ganeti.vocabulary import Values
 from gpolicy.policy.model import INHERIT, ClusterPolicy, Declared, Hardware, Policy, Settings
 from gpolicy.resolve.desired import Desired
 

@@ -23,7 +23,7 @@ from gpolicy.analysis.counted_cluster import Fit
 from gpolicy.errors import RequestError
 from gpolicy.ganeti.amounts import SIZE_STEP_MIB as STEP
 from gpolicy.ganeti.amounts import round_size
-from gpolicy.ganeti.parameter import Values
+from gpolicy.ganeti.vocabulary import Values
 from gpolicy.ganeti.volume_arithmetic import VolumeSize
 from gpolicy.suggest.tiling import Amounts, Ground, Tiling
 

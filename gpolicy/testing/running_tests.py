@@ -27,8 +27,8 @@ from gpolicy.cluster.snapshot import parse_snapshot
 from gpolicy.cluster.state import ClusterObject, ClusterState, LiveGroup, LiveNode, PhysicalVolume, Resources
 from gpolicy.errors import GpolicyError
 from gpolicy.findings import Severity
-from gpolicy.ganeti.parameter import Level, Values
 from gpolicy.ganeti.parameters import fill
+from gpolicy.ganeti.vocabulary import Level, Values
 from gpolicy.guessing import did_you_mean_one_of
 from gpolicy.opening import read_below, real_path, reason
 from gpolicy.plan.change import MEMBERSHIP

@@ -19,8 +19,7 @@ from gpolicy.cluster.rapi_client import Client
 from gpolicy.cluster.snapshot import dump_snapshot, parse_snapshot
 from gpolicy.cluster.state import ClusterState, Resources
 from gpolicy.errors import GpolicyError
-from gpolicy.ganeti.parameter import Value, Values
-from gpolicy.ganeti.vocabulary import RAPI_READS
+from gpolicy.ganeti.vocabulary import RAPI_READS, Value, Values
 from gpolicy.htools.rapi import parse_rapi
 from gpolicy.htools.text_format import parse_cluster
 from tests.analysis.hspace_cases import DATA, FULL, from_text, recorded_cases

@@ -18,7 +18,7 @@ from gpolicy.cluster.config_data import read_config_file
 from gpolicy.cluster.snapshot import read_snapshot
 from gpolicy.cluster.state import ClusterState, LiveGroup
 from gpolicy.errors import GpolicyError, RequestError
-from gpolicy.ganeti.parameter import Value, Values
+from gpolicy.ganeti.vocabulary import Value, Values
 from gpolicy.impact.capacity_change import capacity_change
 from gpolicy.impact.comparison import Sides
 from gpolicy.what_if.load import moved

@@ -18,7 +18,7 @@ from gpolicy.analysis.resource_models import NodeModel, ResourceModel, resource_
 from gpolicy.cluster.config_data import read_config_file
 from gpolicy.cluster.state import HIDDEN_BY_RAPI, ClusterState, Resources
 from gpolicy.errors import GpolicyError
-from gpolicy.ganeti.parameter import Path, Value, Values
+from gpolicy.ganeti.vocabulary import Path, Value, Values
 from gpolicy.impact import impact
 from gpolicy.impact.capacity_change import capacity_change
 from gpolicy.impact.comparison import Sides

@@ -13,7 +13,7 @@ from typing import Any
 
 from gpolicy.cluster.config_data import read_config_file
 from gpolicy.cluster.state import ClusterObject, ClusterState, LiveGroup, LiveNode
-from gpolicy.ganeti.parameter import Level
+from gpolicy.ganeti.vocabulary import Level
 
 DATA = Path(__file__).parent.parent / "data" / "clusters"
 CLUSTERS = ("base", "rich", "full", "exclusive")

@@ -22,7 +22,7 @@ from gpolicy.cluster.rapi_client import Client, parse_address
 from gpolicy.cluster.snapshot import state_digest
 from gpolicy.cluster.state import HIDDEN_BY_RAPI, ClusterState
 from gpolicy.errors import GpolicyError, InputError, RequestError, UnreachableError
-from gpolicy.ganeti.parameter import Level
+from gpolicy.ganeti.vocabulary import Level
 from tests.cluster import rapi_server, recorded
 from tests.cluster.rapi_server import Server, open_client, send
 from tests.cluster.test_possible_numbers import changed

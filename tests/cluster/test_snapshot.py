@@ -29,9 +29,8 @@ from gpolicy.cluster.state import (
 )
 from gpolicy.errors import GpolicyError, InputError
 from gpolicy.ganeti.amounts import BOUNDED_FAMILIES, BOUNDS
-from gpolicy.ganeti.parameter import Level, Parameter, Type, Value, Values
 from gpolicy.ganeti.parameters import canonical, fill, parameters_of
-from gpolicy.ganeti.vocabulary import ALLOC_POLICIES, SPEC_PARAMETERS
+from gpolicy.ganeti.vocabulary import ALLOC_POLICIES, SPEC_PARAMETERS, Level, Parameter, Type, Value, Values
 from tests.cluster import recorded
 
 numbers = st.integers(0, 2**40)

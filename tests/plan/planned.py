@@ -13,8 +13,8 @@ from typing import Any
 from gpolicy.cluster.config_data import read_config_file
 from gpolicy.cluster.state import ClusterObject, ClusterState, Identity, LiveGroup, LiveInstance, LiveNode, Unreadable
 from gpolicy.forecast.telling import FORECAST
-from gpolicy.ganeti.parameter import Level, Values
 from gpolicy.ganeti.parameters import fill
+from gpolicy.ganeti.vocabulary import Level, Values
 from gpolicy.json_values import json_text
 from gpolicy.plan.change import Change
 from gpolicy.plan.plan import Plan, make_plan

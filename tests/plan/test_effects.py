@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gpolicy.ganeti.expressible import RESET
-from gpolicy.ganeti.parameter import Path, Value
+from gpolicy.ganeti.vocabulary import Path, Value
 from gpolicy.plan.change import MEMBERSHIP, NAME, NODES, TAGS
 from gpolicy.plan.effects import (
     Contents,

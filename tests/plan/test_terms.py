@@ -11,7 +11,7 @@ from gpolicy.cluster.sources import read_state
 from gpolicy.cluster.state import ClusterState, Unreadable
 from gpolicy.cluster.terms import GroupTerms, Limits, Promise, Terms, VolumeTerms, limits_in_force, under_terms
 from gpolicy.errors import InputError
-from gpolicy.ganeti.parameter import Level, Value
+from gpolicy.ganeti.vocabulary import Level, Value
 from gpolicy.plan.change import ChangeAction
 from gpolicy.plan.diff import diff
 from gpolicy.plan.plan_file import read_terms

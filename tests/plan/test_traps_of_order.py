@@ -7,8 +7,7 @@ from dataclasses import replace
 import pytest
 
 from gpolicy.cluster.state import Unreadable
-from gpolicy.ganeti.parameter import Level, TakesEffect, Value
-from gpolicy.ganeti.vocabulary import DEFAULT_MIN
+from gpolicy.ganeti.vocabulary import DEFAULT_MIN, Level, TakesEffect, Value
 from gpolicy.plan.change import ChangeAction, Risk
 from gpolicy.plan.diff import TOOL_TAGS
 from gpolicy.plan.step import Wave

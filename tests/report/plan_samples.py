@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gpolicy.findings import Finding, Severity, Span
 from gpolicy.ganeti.commands import RapiCall
-from gpolicy.ganeti.parameter import Level, Value
+from gpolicy.ganeti.vocabulary import Level, Value
 from gpolicy.plan.built_in_guards import GuardResult
 from gpolicy.plan.change import MEMBERSHIP, NAME, TAGS, Change, NotCompared, Risk
 from gpolicy.plan.plan import Plan

@@ -9,21 +9,12 @@ from __future__ import annotations
 from typing import Any, Final
 
 from gpolicy.ganeti.amounts import BOUNDS
-from gpolicy.ganeti.parameter import (
-    ALL_LEVELS,
-    CLUSTER,
-    CLUSTER_GROUP,
-    Level,
-    Parameter,
-    Path,
-    Reach,
-    TakesEffect,
-    Type,
-    Value,
-)
 from gpolicy.ganeti.vocabulary import (
     ACCESS_MODES,
+    ALL_LEVELS,
     ALLOC_POLICIES,
+    CLUSTER,
+    CLUSTER_GROUP,
     DATA_COLLECTORS,
     DEFAULT_MAX,
     DEFAULT_MIN,
@@ -33,6 +24,13 @@ from gpolicy.ganeti.vocabulary import (
     HYPERVISORS,
     SPEC_PARAMETERS,
     SPEC_SIZES,
+    Level,
+    Parameter,
+    Path,
+    Reach,
+    TakesEffect,
+    Type,
+    Value,
 )
 
 

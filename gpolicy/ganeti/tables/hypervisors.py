@@ -10,15 +10,19 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from gpolicy.ganeti.parameter import CLUSTER, Parameter, Reach, TakesEffect, Type
 from gpolicy.ganeti.vocabulary import (
     BOOT_LETTERS,
+    CLUSTER,
     CPUS_OR_NOTHING,
     CPUS_PER_VCPU,
     IPV4_OR_NOTHING,
     PATH,
     PATH_OR_NOTHING,
     PATH_URL_OR_NOTHING,
+    Parameter,
+    Reach,
+    TakesEffect,
+    Type,
 )
 
 Default = bool | int | str

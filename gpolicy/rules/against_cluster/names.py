@@ -17,21 +17,19 @@ from gpolicy.checking.context import (
     name_of,
     texts,
 )
-from gpolicy.checking.in_force import in_force, of_cluster
-from gpolicy.checking.node_limits import METAVG, VOLUME_GROUP, pools_in
 from gpolicy.checking.pairs import Pair, amount
 from gpolicy.checking.rule import Hit, Rule, When, error, hit, see, warning
 from gpolicy.cluster.state import LiveInstance
 from gpolicy.findings import NO_PLAN, RuleInfo, Span
-from gpolicy.ganeti.parameter import Level, Path
 from gpolicy.ganeti.releases import release_of, unknown_release
-from gpolicy.ganeti.vocabulary import DRBD_METADATA
+from gpolicy.ganeti.vocabulary import DRBD_METADATA, Level, Path
 from gpolicy.guessing import MOST_GUESSES, name_meant
 from gpolicy.policy.model import GroupPolicy
 from gpolicy.policy.node_patterns import ends, is_glob, matches
 from gpolicy.printable import count, some
 from gpolicy.resolve.desired import NODE_IN_TWO_GROUPS, NODE_SETS_DISAGREE, OTHER_CLUSTER, RENAME_CLASH, UNKNOWN_NODE
-from gpolicy.rules.shared import FILES
+from gpolicy.rules.node_limits import METAVG, VOLUME_GROUP, pools_in
+from gpolicy.rules.shared import FILES, in_force, of_cluster
 
 _OUTSIDE: Final[tuple[Path, ...]] = (
     ("default_iallocator",),

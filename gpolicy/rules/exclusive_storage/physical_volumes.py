@@ -8,21 +8,20 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from gpolicy.checking.context import DISK_TEMPLATES, EXCLUSIVE_STORAGE, VCPU_RATIO, Context, name_of, number, texts
-from gpolicy.checking.in_force import in_force, of_cluster
-from gpolicy.checking.node_limits import METAVG, VOLUME_GROUP, own_pool, terms_in
 from gpolicy.checking.pairs import amount
 from gpolicy.checking.rule import Hit, When, error, hit, information, warning
 from gpolicy.cluster.volume_pools import matches
 from gpolicy.findings import Related, Span
-from gpolicy.ganeti.parameter import Level
 from gpolicy.ganeti.releases import release_key
+from gpolicy.ganeti.vocabulary import Level
 from gpolicy.ganeti.volume_arithmetic import MARGIN, RESERVED
 from gpolicy.guessing import is_one_slip
 from gpolicy.policy.model import ClusterPolicy, GroupPolicy
 from gpolicy.policy.node_patterns import is_glob
 from gpolicy.printable import count, some
 from gpolicy.resolve.terms import volume_terms
-from gpolicy.rules.shared import exclusive_groups, exclusive_hit, moved
+from gpolicy.rules.node_limits import METAVG, VOLUME_GROUP, own_pool, terms_in
+from gpolicy.rules.shared import exclusive_groups, exclusive_hit, in_force, moved, of_cluster
 
 if TYPE_CHECKING:
     from gpolicy.cluster.state import LiveNode

@@ -17,8 +17,16 @@ from gpolicy.checking.context import (
     name_of,
     number,
 )
-from gpolicy.checking.in_force import in_force
-from gpolicy.checking.node_limits import (
+from gpolicy.checking.pairs import Pair, amount, comparable
+from gpolicy.checking.rule import Hit, When, error, hit, information, see, warning
+from gpolicy.findings import Related, Span
+from gpolicy.ganeti.amounts import SIZE_STEP_MIB
+from gpolicy.ganeti.vocabulary import MAX_DISKS, Path
+from gpolicy.ganeti.volume_arithmetic import VolumeSize
+from gpolicy.policy.model import GroupPolicy, Hardware, Leaf
+from gpolicy.policy.source_file import Located
+from gpolicy.printable import count as in_words
+from gpolicy.rules.node_limits import (
     SPARED,
     NodeLimit,
     kept_by_node,
@@ -30,17 +38,7 @@ from gpolicy.checking.node_limits import (
     total_disk,
     total_of,
 )
-from gpolicy.checking.pairs import Pair, amount, comparable
-from gpolicy.checking.rule import Hit, When, error, hit, information, see, warning
-from gpolicy.findings import Related, Span
-from gpolicy.ganeti.amounts import SIZE_STEP_MIB
-from gpolicy.ganeti.parameter import Path
-from gpolicy.ganeti.vocabulary import MAX_DISKS
-from gpolicy.ganeti.volume_arithmetic import VolumeSize
-from gpolicy.policy.model import GroupPolicy, Hardware, Leaf
-from gpolicy.policy.source_file import Located
-from gpolicy.printable import count as in_words
-from gpolicy.rules.shared import exclusive_groups
+from gpolicy.rules.shared import exclusive_groups, in_force
 
 _TOLERANCE_PERCENT: Final = 3  # margin and reserve together: as exact as volumes of one size are
 _IGNORED: Final[tuple[Path, ...]] = (SPINDLE_RATIO, SPINDLE_COUNT)

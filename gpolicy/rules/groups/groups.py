@@ -9,18 +9,17 @@ from pathlib import PurePath
 from typing import Final
 
 from gpolicy.checking.context import DISK_TEMPLATES, ENABLED_TEMPLATES, MINMAX, Context, name_of, texts
-from gpolicy.checking.in_force import ALLOC_POLICY, CLOSED, is_closed, of_cluster
 from gpolicy.checking.pairs import comparable
 from gpolicy.checking.rule import Hit, When, error, hit, see, warning
 from gpolicy.findings import AMBIGUOUS, BASE_FILE, NO_PLAN, Related
-from gpolicy.ganeti.parameter import Path
+from gpolicy.ganeti.vocabulary import Path
 from gpolicy.policy.files import SUFFIXES
 from gpolicy.policy.model import GroupPolicy, Leaf, NodeSetPolicy, promised_nodes
 from gpolicy.policy.node_patterns import is_glob, matches
 from gpolicy.policy.source_file import Located, YamlDocument
 from gpolicy.printable import count
 from gpolicy.resolve.desired import RENAME_CLASH
-from gpolicy.rules.shared import unknown_group
+from gpolicy.rules.shared import ALLOC_POLICY, CLOSED, is_closed, of_cluster, unknown_group
 
 _HINT: Final = "write `template: true` if it is no group of its own"
 _FAILURES: Final = "max_node_failures"

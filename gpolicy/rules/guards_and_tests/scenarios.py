@@ -9,7 +9,6 @@ from itertools import islice
 from typing import Final
 
 from gpolicy.checking.context import DISK_TEMPLATES, ENABLED_TEMPLATES, EXCLUSIVE_STORAGE, Context, name_of, texts
-from gpolicy.checking.in_force import of_cluster
 from gpolicy.checking.rule import Hit, Same, When, error, hit, see, warning
 from gpolicy.findings import copied
 from gpolicy.guessing import MOST_GUESSES, MOST_KNOWN, did_you_mean_one_of, name_meant
@@ -18,7 +17,7 @@ from gpolicy.policy.node_patterns import is_glob, matches, unlikely, written_out
 from gpolicy.policy.scenario import Action, Existing, Number, Scenario, SimulatedGroup, Sizes
 from gpolicy.policy.source_file import Located
 from gpolicy.printable import count, listed, some
-from gpolicy.rules.shared import forgotten_base, nodes_like, repeated, sizes_of, unknown_group, unknown_spec
+from gpolicy.rules.shared import forgotten_base, nodes_like, of_cluster, repeated, sizes_of, unknown_group, unknown_spec
 
 _BY_SPEC: Final = (("specs",), ("tiered",), ("binding",), ("lost_allocations",))
 _taken: Final = ("group", "node", "nodes", "lost_allocations", "disk_left")

@@ -16,15 +16,14 @@ from gpolicy.checking.value_schema import REFERENCE, Breach, Judgement, children
 from gpolicy.cluster.terms import STATES
 from gpolicy.findings import AMBIGUOUS, HOUSE_CODE, Related, RuleInfo, Span
 from gpolicy.ganeti.amounts import MIB, sensible_range
-from gpolicy.ganeti.parameter import Level, Parameter, Type
 from gpolicy.ganeti.parameters import parameter_at, parameters_of
+from gpolicy.ganeti.vocabulary import Level, Parameter, Type
 from gpolicy.guessing import MOST_GUESSES, did_you_mean, did_you_mean_one_of, name_meant
 from gpolicy.policy.conformance import schema_of
 from gpolicy.policy.kinds import SCHEMA, HouseRule
 from gpolicy.policy.model import LEVELS, ClusterPolicy, Declared, GroupPolicy, Leaf, Policy
 from gpolicy.policy.node_patterns import is_glob
-from gpolicy.policy.source_file import Located, Pointer, YamlDocument, place_name
-from gpolicy.policy.structure import ALIAS_BOMB
+from gpolicy.policy.source_file import ALIAS_BOMB, Located, Pointer, YamlDocument, place_name
 from gpolicy.printable import clipped, count
 from gpolicy.rules.shared import repeated
 from gpolicy.show.effective_policy import EffectiveObject, effective_view

@@ -7,17 +7,16 @@ from collections.abc import Iterator
 from typing import Final
 
 from gpolicy.checking.context import ENABLED_TEMPLATES, Context, number, texts
-from gpolicy.checking.in_force import of_cluster, together
 from gpolicy.checking.pairs import amount, nearest
 from gpolicy.checking.rule import Hit, When, error, hit, see, warning
 from gpolicy.findings import REFUSED
 from gpolicy.ganeti.amounts import exact_size
-from gpolicy.ganeti.parameter import Path
+from gpolicy.ganeti.vocabulary import Path
 from gpolicy.guessing import is_one_slip
 from gpolicy.policy.edits import fix, replace_value
 from gpolicy.policy.kinds import Measure
 from gpolicy.policy.model import promised_nodes
-from gpolicy.rules.shared import IMAGES, conflict
+from gpolicy.rules.shared import IMAGES, conflict, of_cluster, together
 
 _REPEATED_GROUP: Final = re.compile(r"\)[*+?{]")
 """What makes matching take exponential time: a repeat in a group that is repeated."""

@@ -10,17 +10,15 @@ from dataclasses import dataclass
 from typing import Final
 
 from gpolicy.checking.context import Context, number
-from gpolicy.checking.in_force import InForce, in_force, together
 from gpolicy.checking.rule import Hit, When, error, hit, warning
 from gpolicy.findings import Related
 from gpolicy.ganeti.amounts import rate_text
-from gpolicy.ganeti.parameter import Path
-from gpolicy.ganeti.vocabulary import drbd_options
+from gpolicy.ganeti.vocabulary import Path, drbd_options
 from gpolicy.guessing import surely_meant
 from gpolicy.policy import edits
 from gpolicy.policy.model import Declared, Leaf
 from gpolicy.printable import listed
-from gpolicy.rules.shared import RANGES, conflict, default_of
+from gpolicy.rules.shared import RANGES, InForce, conflict, default_of, in_force, together
 
 BARRIER_SETS: Final = ("n", "b", "d", "f", "bd", "bf", "df", "bdf")
 """What disk-barriers can be, letters in any order: barriers, drain, flushes; n disables nothing."""

@@ -10,9 +10,8 @@ from typing import Final
 from gpolicy.checking.context import Context, texts
 from gpolicy.checking.rule import Hit, hit, warning
 from gpolicy.findings import Span
-from gpolicy.ganeti.parameter import Path, Reach, Type
 from gpolicy.ganeti.parameters import PARAMETERS, kvm
-from gpolicy.ganeti.vocabulary import known_words
+from gpolicy.ganeti.vocabulary import Path, Reach, Type, known_words
 from gpolicy.guessing import did_you_mean, did_you_mean_one_of, is_one_slip, surely_meant
 from gpolicy.printable import some
 from gpolicy.rules.shared import Form, misformed

@@ -10,17 +10,17 @@ from itertools import pairwise
 from typing import Final
 
 from gpolicy.checking.context import ENABLED_HYPERVISORS, ENABLED_TEMPLATES, Context, number
-from gpolicy.checking.in_force import in_force, of_cluster
 from gpolicy.checking.rule import Hit, When, error, hit, see, warning
 from gpolicy.findings import REFUSED, Span
-from gpolicy.ganeti.parameter import Path
 from gpolicy.ganeti.parameters import PARAMETERS, kvm
 from gpolicy.ganeti.releases import release_key
 from gpolicy.ganeti.tables.hypervisors import SERIAL_SPEEDS
+from gpolicy.ganeti.vocabulary import Path
 from gpolicy.guessing import surely_meant
 from gpolicy.policy.model import Leaf, promised_nodes
 from gpolicy.printable import count
 from gpolicy.rules.parameters.hypervisors import address_of, ip_version
+from gpolicy.rules.shared import in_force, of_cluster
 
 _EVERY_ADDRESS: Final = frozenset({"0.0.0.0", "::", "::0"})  # noqa: S104 (what is warned of)
 _OF_KVM: Final = (

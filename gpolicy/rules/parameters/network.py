@@ -7,12 +7,11 @@ from collections.abc import Iterator
 from typing import Final
 
 from gpolicy.checking.context import ENABLED_HYPERVISORS, ENABLED_TEMPLATES, Context, number
-from gpolicy.checking.in_force import in_force, of_cluster, together
 from gpolicy.checking.rule import Hit, When, error, hit, information, warning
 from gpolicy.findings import REFUSED
-from gpolicy.ganeti.parameter import Path
+from gpolicy.ganeti.vocabulary import Path
 from gpolicy.guessing import did_you_mean_one_of, is_one_slip
-from gpolicy.rules.shared import HELPER, MOST_BITS, conflict
+from gpolicy.rules.shared import HELPER, MOST_BITS, conflict, in_force, of_cluster, together
 
 _MODE: Final[Path] = ("nicparams", "mode")
 _LINK: Final[Path] = ("nicparams", "link")

@@ -8,15 +8,13 @@ from posixpath import normpath
 from typing import Final, cast
 
 from gpolicy.checking.context import Context
-from gpolicy.checking.in_force import of_cluster, together
 from gpolicy.checking.rule import Hit, When, error, hit, warning
 from gpolicy.ganeti.htools_reading import ALLOCATOR_PARAMETERS, HAIL_OPTIONS, Takes, hail_parameters
-from gpolicy.ganeti.parameter import Path, Reach
 from gpolicy.ganeti.parameters import parameter_at
-from gpolicy.ganeti.vocabulary import known_words
+from gpolicy.ganeti.vocabulary import Path, Reach, known_words
 from gpolicy.guessing import did_you_mean_one_of, is_one_slip, name_meant, surely_meant
 from gpolicy.policy.model import Leaf
-from gpolicy.rules.shared import FILES, conflict
+from gpolicy.rules.shared import FILES, conflict, of_cluster, together
 
 _FILE: Final[Path] = ("file_storage_dir",)
 _SHARED: Final[Path] = ("shared_file_storage_dir",)

@@ -6,16 +6,15 @@ from collections.abc import Iterator
 from typing import Final
 
 from gpolicy.checking.context import ENABLED_HYPERVISORS, Context, name_of, number, texts
-from gpolicy.checking.in_force import declared_for, groups_where, of_cluster
-from gpolicy.checking.node_limits import volume_group
 from gpolicy.checking.pairs import amount
 from gpolicy.checking.rule import Hit, When, hit, information, see, warning
 from gpolicy.findings import Related, RuleParameter
-from gpolicy.ganeti.parameter import Path
 from gpolicy.ganeti.parameters import parameter_at
+from gpolicy.ganeti.vocabulary import Path
 from gpolicy.policy.model import INHERIT, Declared, Hardware, Leaf
 from gpolicy.policy.source_file import Located
-from gpolicy.rules.shared import promised_disk
+from gpolicy.rules.node_limits import volume_group
+from gpolicy.rules.shared import declared_for, groups_where, of_cluster, promised_disk
 
 _STATE_HINT: Final = "keep it for gpolicy's own counts and guards, or leave it out: the cluster then keeps what it has"
 _LEAST_SHARE: Final = 0.5

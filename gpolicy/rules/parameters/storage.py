@@ -10,17 +10,15 @@ from dataclasses import dataclass
 from typing import Final
 
 from gpolicy.checking.context import ENABLED_HYPERVISORS, Context, number, texts
-from gpolicy.checking.in_force import in_force, of_cluster
-from gpolicy.checking.node_limits import METAVG, VOLUME_GROUP, own_pool
 from gpolicy.checking.rule import Hit, When, error, hit, information, see, warning
 from gpolicy.findings import Related, Span
-from gpolicy.ganeti.parameter import Path
-from gpolicy.ganeti.vocabulary import IPV4
+from gpolicy.ganeti.vocabulary import IPV4, Path
 from gpolicy.guessing import name_meant, rarer_slips
 from gpolicy.policy.model import ClusterPolicy, Declared, Leaf
 from gpolicy.printable import count, listed
 from gpolicy.resolve.terms import volume_terms
-from gpolicy.rules.shared import STRIPES, Form, conflict, is_access, misformed
+from gpolicy.rules.node_limits import METAVG, VOLUME_GROUP, own_pool
+from gpolicy.rules.shared import STRIPES, Form, conflict, in_force, is_access, misformed, of_cluster
 
 _VOLUME_GROUP: Final = re.compile(r"(?!\.{1,2}$)[A-Za-z0-9_+.][A-Za-z0-9_+.-]*")
 _BUILT_IN: Final = "xenvg"

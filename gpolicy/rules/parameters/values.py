@@ -10,11 +10,9 @@ from functools import cache
 from typing import Any, Final, cast
 
 from gpolicy.checking.context import ENABLED_HYPERVISORS, SPINDLE_COUNT, Context, number
-from gpolicy.checking.in_force import in_force, of_cluster, places, together
 from gpolicy.checking.rule import Hit, Same, When, error, hit, information, see, warning
 from gpolicy.findings import NO_PLAN, REFUSED, Fix
 from gpolicy.ganeti.expressible import RESET, InexpressibleError, checked
-from gpolicy.ganeti.parameter import Level, Path, Type
 from gpolicy.ganeti.parameters import (
     INHERITED_FAMILIES,
     PARAMETERS,
@@ -27,13 +25,23 @@ from gpolicy.ganeti.parameters import (
     parameters_of,
 )
 from gpolicy.ganeti.releases import release_key, release_of
-from gpolicy.ganeti.vocabulary import GANETI_PORTS, INSTANCE_PORTS, usual_ports
+from gpolicy.ganeti.vocabulary import GANETI_PORTS, INSTANCE_PORTS, Level, Path, Type, usual_ports
 from gpolicy.guessing import is_typing_slip
 from gpolicy.policy import edits
 from gpolicy.policy.model import INHERIT, Leaf
 from gpolicy.printable import count as in_words
 from gpolicy.printable import listed
-from gpolicy.rules.shared import IMAGES, STRIPES, conflict, default_of, is_access
+from gpolicy.rules.shared import (
+    IMAGES,
+    STRIPES,
+    conflict,
+    default_of,
+    in_force,
+    is_access,
+    of_cluster,
+    places,
+    together,
+)
 
 _ALWAYS_EXPRESSIBLE: Final = frozenset({Type.BOOL, Type.FLOAT, Type.CHOICE})  # once they conform to the schema
 NO_DEVICE: Final = frozenset({"scsi", "sd", "mtd", "pflash"})

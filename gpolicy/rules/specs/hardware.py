@@ -9,15 +9,15 @@ from math import ceil
 from typing import Any, Final
 
 from gpolicy.checking.context import SPINDLE_COUNT, SPINDLE_RATIO, VCPU_RATIO, Context, name_of, number
-from gpolicy.checking.in_force import groups_where, in_force
-from gpolicy.checking.node_limits import excesses_by_group, kept_by_node, kept_disk, promised_size
 from gpolicy.checking.pairs import JUDGES, amount, comparable
 from gpolicy.checking.rule import Hit, When, error, hit, see, warning
 from gpolicy.findings import Finding, Related, RuleParameter, Span
-from gpolicy.ganeti.parameter import Level
+from gpolicy.ganeti.vocabulary import Level
 from gpolicy.policy.model import ClusterPolicy, Declared, GroupPolicy, Leaf, Policy
 from gpolicy.printable import count as in_words
 from gpolicy.printable import named
+from gpolicy.rules.node_limits import excesses_by_group, kept_by_node, kept_disk, promised_size
+from gpolicy.rules.shared import groups_where, in_force
 
 _MANY_VOLUMES: Final = 4
 """With fewer, a volume may be an array of many disks."""

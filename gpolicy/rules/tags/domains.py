@@ -10,17 +10,15 @@ from itertools import islice
 from typing import Any, Final
 
 from gpolicy.checking.context import DISK_TEMPLATES, ENABLED_TEMPLATES, Context, texts
-from gpolicy.checking.in_force import of_cluster
 from gpolicy.checking.rule import Hit, When, hit, warning
 from gpolicy.checking.tags import HTOOLS, Tag
 from gpolicy.findings import Fix, Related, RuleParameter, Span
-from gpolicy.ganeti.parameter import Level
-from gpolicy.ganeti.vocabulary import TAG_FAMILIES
+from gpolicy.ganeti.vocabulary import TAG_FAMILIES, Level
 from gpolicy.guessing import MOST_GUESSES, MOST_KNOWN, closest, name_meant, rarer_slips
 from gpolicy.policy.edits import fix, remove_entry
 from gpolicy.policy.model import RULES, GroupPolicy
 from gpolicy.policy.source_file import Pointer, YamlDocument
-from gpolicy.rules.shared import sizes_of
+from gpolicy.rules.shared import of_cluster, sizes_of
 
 _HOUSINGS: Final = frozenset(
     ["aisle", "blade", "cabinet", "cage", "chassis", "data-center", "datacenter", "datacentre", "enclosure", "rack"]

@@ -12,9 +12,8 @@ from gpolicy.checking.context import Context
 from gpolicy.checking.rule import Hit, When, error, hit, see, warning
 from gpolicy.checking.tags import HTOOLS, Tag
 from gpolicy.findings import REFUSED, Span, copied
-from gpolicy.ganeti.parameter import Level
 from gpolicy.ganeti.releases import release_key
-from gpolicy.ganeti.vocabulary import TAG_FAMILIES
+from gpolicy.ganeti.vocabulary import TAG_FAMILIES, Level
 from gpolicy.guessing import did_you_mean
 from gpolicy.policy import edits
 from gpolicy.policy.model import OwnedPrefix

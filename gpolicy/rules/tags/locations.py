@@ -9,16 +9,14 @@ from dataclasses import dataclass
 from typing import Final
 
 from gpolicy.checking.context import Context
-from gpolicy.checking.in_force import is_closed
 from gpolicy.checking.rule import Hit, When, hit, information, warning
 from gpolicy.checking.tags import HTOOLS, Tag, TaggedNode
 from gpolicy.findings import Related, Span
-from gpolicy.ganeti.parameter import Level
-from gpolicy.ganeti.vocabulary import TAG_FAMILIES
+from gpolicy.ganeti.vocabulary import TAG_FAMILIES, Level
 from gpolicy.guessing import did_you_mean_one_of
 from gpolicy.policy.node_patterns import unlikely
 from gpolicy.printable import listed, named
-from gpolicy.rules.shared import unknown_in_sets
+from gpolicy.rules.shared import is_closed, unknown_in_sets
 from gpolicy.rules.tags.domains import (
     PLACES,
     Names,

@@ -11,7 +11,7 @@ from gpolicy.checking.context import Context
 from gpolicy.checking.rule import Hit, When, error, hit, see, warning
 from gpolicy.checking.tags import HTOOLS, Tag, TaggedNode
 from gpolicy.findings import Related
-from gpolicy.ganeti.parameter import Level
+from gpolicy.ganeti.vocabulary import Level
 from gpolicy.guessing import Guesses, is_one_slip
 from gpolicy.printable import some
 from gpolicy.rules.tags.domains import (

@@ -7,19 +7,18 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from gpolicy.checking.context import DISK_TEMPLATES, ENABLED_HYPERVISORS, VCPU_RATIO, Context, number, texts
-from gpolicy.checking.in_force import in_force, of_cluster
 from gpolicy.checking.pairs import Pair, amount, comparable
 from gpolicy.cluster.state import LiveNode, Resources
 from gpolicy.cluster.terms import VolumeTerms
 from gpolicy.cluster.volume_pools import VolumePool, VolumePools, volume_pools
 from gpolicy.findings import Related, Span
 from gpolicy.ganeti.htools_reading import hail_parameters
-from gpolicy.ganeti.parameter import Path
-from gpolicy.ganeti.vocabulary import HYPERVISORS
+from gpolicy.ganeti.vocabulary import HYPERVISORS, Path
 from gpolicy.ganeti.volume_arithmetic import VolumeSize
 from gpolicy.policy.model import ClusterPolicy, GroupPolicy, Hardware, Leaf
 from gpolicy.policy.source_file import Located
 from gpolicy.resolve.terms import volume_terms
+from gpolicy.rules.shared import in_force, of_cluster
 
 MOST_COMPARED: Final = 20_000
 """Of the specs that are compared with what nodes give, group by group."""
