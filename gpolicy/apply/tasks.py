@@ -17,7 +17,7 @@ from gpolicy.cluster.state import HIDDEN_BY_RAPI, ClusterState, Identity, Unread
 from gpolicy.ganeti.commands import Route
 from gpolicy.ganeti.parameters import parameter_at
 from gpolicy.ganeti.vocabulary import Path, Value
-from gpolicy.plan.change import NAME, TAGS
+from gpolicy.plan.changes import NAME, TAGS
 from gpolicy.plan.effects import (
     Contents,
     Effect,

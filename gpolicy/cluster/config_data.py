@@ -10,17 +10,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path as FilePath
 
-from gpolicy.cluster.assembly import (
-    NO_RUN_TIME,
-    by_name,
-    checked,
-    cluster_values,
-    default_of,
-    filled_group,
-    instance_of,
-    own_values,
-    read_part,
-)
+from gpolicy.cluster import assembly
 from gpolicy.cluster.json_input import parse_json, read_bytes
 from gpolicy.cluster.record import Record, kind_of
 from gpolicy.cluster.state import ClusterObject, ClusterState, Identity, LiveDisk, LiveInstance, LiveNode
@@ -49,7 +39,7 @@ def parse_config(data: bytes, *, where: str, source: str) -> ClusterState:
         raise InputError(f"{where}: not a config.data of Ganeti (it has no cluster and node groups)")
     cluster = config.record("cluster")
     own = _cluster_own(cluster)
-    groups = {uuid: filled_group(group.name("name"), _own(group, Level.GROUP), own, group)
+    groups = {uuid: assembly.filled_group(group.name("name"), _own(group, Level.GROUP), own, group)
               for uuid, group in config.records("nodegroups")}  # fmt: skip
     group_names = {uuid: group.name for uuid, group in groups.items()}
     node_names = {uuid: node.name("name") for uuid, node in config.records("nodes")}
@@ -61,13 +51,13 @@ def parse_config(data: bytes, *, where: str, source: str) -> ClusterState:
         source=source,
         name=cluster.name("cluster_name"),
         software_version=None if version is None else f"{version // 1_000_000}.{version // 10_000 % 100}",
-        cluster=ClusterObject(own=own, tags=cluster.tags(), identity=read_part(Identity, cluster)),
-        groups=by_name(groups.values(), f"{where}: node groups"),
-        nodes=by_name(nodes, f"{where}: nodes"),
-        instances=by_name(instances, f"{where}: instances"),
-        notes=(NO_RUN_TIME, *forthcoming_note(forthcoming)),
+        cluster=ClusterObject(own=own, tags=cluster.tags(), identity=assembly.read_part(Identity, cluster)),
+        groups=assembly.by_name(groups.values(), f"{where}: node groups"),
+        nodes=assembly.by_name(nodes, f"{where}: nodes"),
+        instances=assembly.by_name(instances, f"{where}: instances"),
+        notes=(assembly.NO_RUN_TIME, *forthcoming_note(forthcoming)),
     )
-    return checked(state, where)
+    return assembly.checked(state, where)
 
 
 def with_release(state: ClusterState, said: str) -> ClusterState:
@@ -87,13 +77,13 @@ def forthcoming_note(count: int) -> tuple[str, ...]:
 
 def _cluster_own(cluster: Record) -> Values:
     collectors = list(cluster.records("data_collectors"))
-    return cluster_values(
+    return assembly.cluster_values(
         cluster,
         {
             **{family: cluster.record(family).fields for family in ("ipolicy", "diskparams", "ndparams", "hvparams")},
             **_states(cluster),
-            "beparams": default_of(cluster, "beparams"),
-            "nicparams": default_of(cluster, "nicparams"),
+            "beparams": assembly.default_of(cluster, "beparams"),
+            "nicparams": assembly.default_of(cluster, "nicparams"),
             "enabled_data_collectors": {name: collector.fields.get("active") for name, collector in collectors},
             "data_collector_interval": {name: collector.fields.get("interval") for name, collector in collectors},
         },
@@ -105,7 +95,7 @@ def _own(record: Record, level: Level) -> Values:
     if level is Level.GROUP:
         families |= {family: record.record(family).fields for family in ("ipolicy", "diskparams")}
         families["alloc_policy"] = record.text("alloc_policy")
-    own = own_values(families, record.where)
+    own = assembly.own_values(families, record.where)
     if level is Level.NODE:
         own.pop(("ndparams", "exclusive_storage"), None)  # Ganeti drops it, with a warning, when it loads the file
     return own
@@ -124,7 +114,7 @@ def _node(node: Record, group_names: dict[str, str], *, is_master: bool) -> Live
         group=group_names[group],
         own=_own(node, Level.NODE),
         tags=node.tags(),
-        identity=read_part(Identity, node),
+        identity=assembly.read_part(Identity, node),
         offline=node.flag("offline", default=False),
         drained=node.flag("drained", default=False),
         master=is_master,
@@ -136,7 +126,7 @@ def _node(node: Record, group_names: dict[str, str], *, is_master: bool) -> Live
 
 def _instances(config: Record, cluster: Record, node_names: dict[str, str]) -> tuple[list[LiveInstance], int]:
     """Return the instances, and how many forthcoming ones (from 2.16 on) have no name or place yet."""
-    beparams = Record.of(default_of(cluster, "beparams"), f"{cluster.where}: beparams")
+    beparams = Record.of(assembly.default_of(cluster, "beparams"), f"{cluster.where}: beparams")
     all_disks = dict(config.records("disks"))
     instances: list[LiveInstance] = []
     left_out = 0
@@ -158,7 +148,7 @@ def _instance(
     disks = [_disk(item, all_disks, where) for item in record.items("disks")]
     templates = {_template(disk) for disk in disks}
     mirrors = dict.fromkeys(uuid for disk in disks for uuid in _mirror_nodes(disk) if uuid != primary)
-    return instance_of(
+    return assembly.instance_of(
         record,
         beparams,
         primary_node=_node_name(primary, node_names, where),

@@ -19,9 +19,8 @@ from gpolicy.errors import GpolicyError
 from gpolicy.findings import Finding, Severity, told
 from gpolicy.forecast.telling import FORECAST
 from gpolicy.opening import real_path
-from gpolicy.plan.change import MEMBERSHIP, TAGS
+from gpolicy.plan.changes import MEMBERSHIP, TAGS, Key, key_of
 from gpolicy.plan.diff import Difference, diff
-from gpolicy.plan.part import Key, key_of
 from gpolicy.policy.files import policy_files
 from gpolicy.policy.loading import load_files, load_policy
 from gpolicy.policy.model import GroupPolicy, NodeSetPolicy, Policy

@@ -15,10 +15,22 @@ from gpolicy.errors import ExitCode, GpolicyError
 from gpolicy.findings import Finding, Severity, told
 from gpolicy.ganeti.releases import release_of
 from gpolicy.plan.built_in_guards import GuardResult, can_be_allowed, judge, objections, outlook
-from gpolicy.plan.change import Change, NotCompared, Objection
+from gpolicy.plan.changes import (
+    WHOLE,
+    Change,
+    Key,
+    LeftOut,
+    NotCompared,
+    Objection,
+    Part,
+    check_words,
+    key_of,
+    left_out,
+    select,
+    without_change,
+)
 from gpolicy.plan.diff import Difference, diff
 from gpolicy.plan.effects import Effect, Observed, net_effects, observed, touched
-from gpolicy.plan.part import WHOLE, Key, LeftOut, Part, check_words, key_of, left_out, select, without_change
 from gpolicy.plan.step import Procedure, Step
 from gpolicy.plan.steps import StepBasis, make_steps, nodes_that_stay
 from gpolicy.policy.kinds import Guard

@@ -24,9 +24,17 @@ from gpolicy.ganeti.parameters import canonical
 from gpolicy.ganeti.releases import VERSIONS, is_release
 from gpolicy.ganeti.vocabulary import Level, Path, Value, Values
 from gpolicy.plan.built_in_guards import JUDGED_WITHOUT_CLUSTER, OVERRIDABLE, GuardResult, judge_without_cluster
-from gpolicy.plan.change import Change, ChangeAction, NotCompared, Objection, Risk
+from gpolicy.plan.changes import (
+    Change,
+    ChangeAction,
+    LeftOut,
+    NotCompared,
+    Objection,
+    Part,
+    Risk,
+    contradictions_of_part,
+)
 from gpolicy.plan.effects import Effect, Observed, level_of
-from gpolicy.plan.part import LeftOut, Part, contradictions_of_part
 from gpolicy.plan.plan import Plan
 from gpolicy.plan.plan_json import ANSWER, FORMAT_VERSION, plan_as_json
 from gpolicy.plan.rebuilding import contradictions, first_difference, rebuilt

@@ -15,9 +15,8 @@ from gpolicy.ganeti.commands import RapiCall
 from gpolicy.json_shape import ANYTHING, COUNT, NOT_EMPTY, TEXTS, Key, Many, Maybe, Shape, version_key
 from gpolicy.json_values import plain
 from gpolicy.plan.built_in_guards import GuardResult
-from gpolicy.plan.change import Change, NotCompared
+from gpolicy.plan.changes import Change, LeftOut, NotCompared, Part
 from gpolicy.plan.effects import Effect, Observed
-from gpolicy.plan.part import LeftOut, Part
 from gpolicy.plan.plan import Plan
 from gpolicy.plan.step import Inverse, PlannedCommand, Step
 from gpolicy.policy.kinds import Guard

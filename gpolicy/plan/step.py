@@ -17,7 +17,7 @@ from gpolicy.ganeti.commands import Command
 from gpolicy.ganeti.expressible import RESET, Assignments, InexpressibleError, Reset
 from gpolicy.ganeti.parameters import default_in, parameter_at
 from gpolicy.ganeti.vocabulary import Level, Path, Value
-from gpolicy.plan.change import NODES, label_of
+from gpolicy.plan.changes import NODES, label_of
 from gpolicy.plan.effects import Effect, Observed, assigned
 from gpolicy.provenance import UNKNOWN, Provenance
 

@@ -21,7 +21,7 @@ from gpolicy.ganeti.releases import VERSIONS, release_of
 from gpolicy.ganeti.vocabulary import Value
 from gpolicy.json_shape import Key, Shape
 from gpolicy.json_values import plain
-from gpolicy.plan.change import NODES, words
+from gpolicy.plan.changes import NODES, words
 from gpolicy.plan.effects import ADMIN_STATE, Contents, Effect, Observed, contents, observed, relocated
 from gpolicy.plan.plan_file import (
     check_text,

@@ -31,7 +31,7 @@ from gpolicy.ganeti.parameters import fill
 from gpolicy.ganeti.vocabulary import Level, Values
 from gpolicy.guessing import did_you_mean_one_of
 from gpolicy.opening import read_below, real_path, reason
-from gpolicy.plan.change import MEMBERSHIP
+from gpolicy.plan.changes import MEMBERSHIP
 from gpolicy.plan.diff import diff
 from gpolicy.plan.projection import before_and_after, prospect
 from gpolicy.policy.files import boundary

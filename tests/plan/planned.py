@@ -16,7 +16,7 @@ from gpolicy.forecast.telling import FORECAST
 from gpolicy.ganeti.parameters import fill
 from gpolicy.ganeti.vocabulary import Level, Values
 from gpolicy.json_values import json_text
-from gpolicy.plan.change import Change
+from gpolicy.plan.changes import Change
 from gpolicy.plan.plan import Plan, make_plan
 from gpolicy.plan.plan_json import plan_as_json
 from gpolicy.plan.step import Step

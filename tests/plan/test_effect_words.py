@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gpolicy.ganeti.vocabulary import DEFAULT_MAX, DEFAULT_MIN, Path, Value
-from gpolicy.plan.change import MEMBERSHIP, NAME, NODES, TAGS
+from gpolicy.plan.changes import MEMBERSHIP, NAME, NODES, TAGS
 from gpolicy.plan.effects import Effect, effect_words, value_words
 
 MINMAX: Path = ("ipolicy", "minmax")

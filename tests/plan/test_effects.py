@@ -6,7 +6,7 @@ import pytest
 
 from gpolicy.ganeti.expressible import RESET
 from gpolicy.ganeti.vocabulary import Path, Value
-from gpolicy.plan.change import MEMBERSHIP, NAME, NODES, TAGS
+from gpolicy.plan.changes import MEMBERSHIP, NAME, NODES, TAGS
 from gpolicy.plan.effects import (
     Contents,
     Effect,

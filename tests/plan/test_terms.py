@@ -12,7 +12,7 @@ from gpolicy.cluster.state import ClusterState, Unreadable
 from gpolicy.cluster.terms import GroupTerms, Limits, Promise, Terms, VolumeTerms, limits_in_force, under_terms
 from gpolicy.errors import InputError
 from gpolicy.ganeti.vocabulary import Level, Value
-from gpolicy.plan.change import ChangeAction
+from gpolicy.plan.changes import ChangeAction
 from gpolicy.plan.diff import diff
 from gpolicy.plan.plan_file import read_terms
 from gpolicy.plan.plan_json import terms_data

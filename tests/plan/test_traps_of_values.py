@@ -10,7 +10,7 @@ from gpolicy.cluster.snapshot import state_digest
 from gpolicy.cluster.state import Identity, Unreadable
 from gpolicy.ganeti.parameters import flatten
 from gpolicy.ganeti.vocabulary import DEFAULT_MAX, DEFAULT_MIN, Level, TakesEffect, Value, Values
-from gpolicy.plan.change import ChangeAction, Risk
+from gpolicy.plan.changes import ChangeAction, Risk
 from tests.plan.planned import argv, change, cluster, complaints, failed, plan_for, recorded, undo, with_node
 from tests.strategies import instance
 

@@ -78,7 +78,7 @@ def plan(  # noqa: PLR0913 (one parameter an option)
     from gpolicy.cli.targets import run_on, targets_of  # noqa: PLC0415
     from gpolicy.cluster.terms import Limits  # noqa: PLC0415
     from gpolicy.ganeti.releases import check_release  # noqa: PLC0415
-    from gpolicy.plan.part import Part  # noqa: PLC0415
+    from gpolicy.plan.changes import Part  # noqa: PLC0415
     from gpolicy.use_cases.changes import PlanRequest  # noqa: PLC0415
 
     outputs, save = shown.outputs("plan"), shown.saved("plan", save)

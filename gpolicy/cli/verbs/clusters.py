@@ -257,7 +257,7 @@ def _written_back(
     from gpolicy.cli.checking import reader_today  # noqa: PLC0415
     from gpolicy.drift.write_back import write_back  # noqa: PLC0415
     from gpolicy.fleet.choosing import other_policies  # noqa: PLC0415
-    from gpolicy.plan.part import check_words  # noqa: PLC0415
+    from gpolicy.plan.changes import check_words  # noqa: PLC0415
     from gpolicy.writing.new_files import replace_drafted  # noqa: PLC0415
 
     check_words("select", selected, policy, state)

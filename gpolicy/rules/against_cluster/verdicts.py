@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from gpolicy.impact.location_change import LocationChange
     from gpolicy.impact.violation_change import ViolationChange
     from gpolicy.plan.built_in_guards import GuardResult
-    from gpolicy.plan.change import Objection
+    from gpolicy.plan.changes import Objection
     from gpolicy.plan.projection import Prospect
     from gpolicy.policy.kinds import Guard
     from gpolicy.policy.model import Declared

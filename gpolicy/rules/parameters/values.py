@@ -12,18 +12,8 @@ from typing import Any, Final, cast
 from gpolicy.checking.context import ENABLED_HYPERVISORS, SPINDLE_COUNT, Context, number
 from gpolicy.checking.rule import Hit, Same, When, error, hit, information, see, warning
 from gpolicy.findings import NO_PLAN, REFUSED, Fix
+from gpolicy.ganeti import parameters
 from gpolicy.ganeti.expressible import RESET, InexpressibleError, checked
-from gpolicy.ganeti.parameters import (
-    INHERITED_FAMILIES,
-    PARAMETERS,
-    WORDS_SINCE,
-    WORDS_UNTIL,
-    default_in,
-    known_in,
-    kvm,
-    parameter_at,
-    parameters_of,
-)
 from gpolicy.ganeti.releases import release_key, release_of
 from gpolicy.ganeti.vocabulary import GANETI_PORTS, INSTANCE_PORTS, Level, Path, Type, usual_ports
 from gpolicy.guessing import is_typing_slip
@@ -48,7 +38,7 @@ NO_DEVICE: Final = frozenset({"scsi", "sd", "mtd", "pflash"})
 """Types of disks that Ganeti takes and QEMU has no device for. Up to 3.0, Ganeti leaves them to QEMU."""
 CD_ROMS: Final = frozenset({"ide", "paravirtual", "scsi-cd"})
 """Types of CD-ROM drives that Ganeti 3.1 makes."""
-_IMAGES: Final = (kvm("cdrom_image_path"), kvm("cdrom2_image_path"))
+_IMAGES: Final = (parameters.kvm("cdrom_image_path"), parameters.kvm("cdrom2_image_path"))
 _ADDRESSES: Final = (
     ("rbd", "pool", re.compile(r"\w+"), "only letters, digits and _"),
     ("rbd", "user-id", re.compile(r"[a-z0-9._-]*"), "only a-z, 0-9, -, . and _"),
@@ -62,7 +52,9 @@ _MIGRATION: Final[tuple[Path, ...]] = tuple(
     ("hvparams", hypervisor, "migration_port") for hypervisor in ("kvm", "xen-hvm", "xen-pvm")
 )
 _USUAL_PORTS: Final = {
-    parameter.path: parameter.default for parameter in PARAMETERS if parameter.path in (_GLUSTER, *_MIGRATION)
+    parameter.path: parameter.default
+    for parameter in parameters.PARAMETERS
+    if parameter.path in (_GLUSTER, *_MIGRATION)
 }
 _USUAL_SSH: Final = 22
 _UIDS: Final[Path] = ("uid_pool",)
@@ -73,14 +65,16 @@ _TWO_IDS: Final = 8  # digits: two IDs without the dash between them
 @cache
 def _unknown_in(version: str) -> frozenset[Path]:
     """Return the paths of all parameters that a release does not have."""
-    return frozenset(parameter.path for parameter in PARAMETERS if not known_in(parameter, version))
+    return frozenset(
+        parameter.path for parameter in parameters.PARAMETERS if not parameters.known_in(parameter, version)
+    )
 
 
 @error("GP101", stays=REFUSED)
 def parameter_not_in_version(context: Context) -> Iterator[Hit]:
     yield from _words(context)
     for declared, leaf in context.explicit():
-        parameter = parameter_at(leaf.path)
+        parameter = parameters.parameter_at(leaf.path)
         if parameter is None or parameter.path not in _unknown_in(context.version):
             continue
         gone = bool(parameter.until) and release_key(context.version) >= release_key(parameter.until)
@@ -91,7 +85,7 @@ def parameter_not_in_version(context: Context) -> Iterator[Hit]:
 
 
 def _words(context: Context) -> Iterator[Hit]:
-    for table, has_it in ((WORDS_SINCE, True), (WORDS_UNTIL, False)):
+    for table, has_it in ((parameters.WORDS_SINCE, True), (parameters.WORDS_UNTIL, False)):
         for (path, word), release in table.items():
             for declared, leaf in context.explicit_at(path):
                 if leaf.value != word or (release_key(context.version) >= release_key(release)) is has_it:
@@ -115,7 +109,7 @@ def access_inherit(context: Context) -> Iterator[Hit]:
 def not_expressible(context: Context) -> Iterator[Hit]:
     for declared in context.policy.objects:
         for leaf in context.leaves(declared).values():
-            parameter = parameter_at(leaf.path)
+            parameter = parameters.parameter_at(leaf.path)
             other = leaf.path in IMAGES or (leaf.value is INHERIT and is_access(leaf.path))
             if parameter is None or other or parameter.path in _unknown_in(context.version):
                 continue  # another rule's matter
@@ -161,7 +155,9 @@ def count_below_one(context: Context) -> Iterator[Hit]:
 def override_repeats_cluster(context: Context) -> Iterator[Hit]:
     for group in context.groups:
         for path, leaf in context.leaves(group).items():
-            above = context.cluster_leaf(path) if path[0] in INHERITED_FAMILIES and not is_access(path) else None
+            above = (
+                context.cluster_leaf(path) if path[0] in parameters.INHERITED_FAMILIES and not is_access(path) else None
+            )
             if above is not None and above.value == leaf.value:
                 message = f"{leaf.dotted} equals the cluster's value, but will not follow it"
                 related = see(above.span, "the cluster's value")
@@ -175,12 +171,12 @@ def default_moves(context: Context) -> Iterator[Hit]:
     if cluster is None or written is None or written == version:
         return
     enabled = of_cluster(context, ENABLED_HYPERVISORS)
-    for parameter in parameters_of(Level.CLUSTER):
+    for parameter in parameters.parameters_of(Level.CLUSTER):
         if parameter.new_default is None or context.cluster_leaf(parameter.path) is not None:
             continue
         if enabled is not None and parameter.family == "hvparams" and parameter.path[1] not in enabled.texts:
             continue
-        before, after = (json.dumps(default_in(parameter, release)) for release in (written, version))
+        before, after = (json.dumps(parameters.default_in(parameter, release)) for release in (written, version))
         if before != after:
             name = ".".join(parameter.path)
             message = f"Ganeti {version} has another default of {name} than {written}: {after}, not {before}"
@@ -192,7 +188,7 @@ def default_moves(context: Context) -> Iterator[Hit]:
 
 @warning("GP139", When.MORE_WITH_STATE)
 def starts_no_instance_in_version(context: Context) -> Iterator[Hit]:
-    for declared, leaf in context.explicit_at(kvm("machine_version")):
+    for declared, leaf in context.explicit_at(parameters.kvm("machine_version")):
         if kind := re.match("(?:pc-)?q35|microvm", str(leaf.value)):
             message = f"Ganeti starts no instance with a machine of type {kind[0]}, which has no bus pci.0"
             yield hit(declared, message, leaf.span, "write a type such as pc-i440fx-7.2")
@@ -205,7 +201,9 @@ def starts_no_instance_in_version(context: Context) -> Iterator[Hit]:
 
 def _disks(context: Context) -> Iterator[Hit]:
     is_new = release_key(context.version) >= release_key("3.1")
-    for declared, leaf in context.explicit_at(kvm("disk_type"), *([kvm("cdrom_disk_type")] if is_new else [])):
+    for declared, leaf in context.explicit_at(
+        parameters.kvm("disk_type"), *([parameters.kvm("cdrom_disk_type")] if is_new else [])
+    ):
         if leaf.path[-1] == "disk_type" and leaf.value in NO_DEVICE - (set() if is_new else {"pflash"}):
             message = f"Ganeti {context.version} starts no instance with disk_type {leaf.value}:"
             message += " QEMU has no such device"
@@ -221,8 +219,8 @@ def _images(context: Context) -> Iterator[Hit]:
             message = f"Ganeti {context.version} starts no instance with {leaf.path[-1]} from a server of FTP"
             yield hit(declared, message, leaf.span, "write a file, or an http or https URL")
     for image in _IMAGES:
-        for declared, (path, disk) in together(context, image, kvm("disk_type")):
-            own = in_force(context, declared, kvm("cdrom_disk_type"))
+        for declared, (path, disk) in together(context, image, parameters.kvm("disk_type")):
+            own = in_force(context, declared, parameters.kvm("cdrom_disk_type"))
             if path.value and (own is None or own.value == "") and disk.value not in CD_ROMS:
                 message = f"Ganeti {context.version} starts no instance with {path.path[-1]}: without a"
                 message += f" cdrom_disk_type the CD-ROM is of disk_type {disk.value}"
@@ -286,7 +284,7 @@ def uid_pool_of_others(context: Context) -> Iterator[Hit]:
 
 @warning("GP119", When.MORE_WITH_STATE | When.WHOLE)
 def uid_pool_too_small(context: Context) -> Iterator[Hit]:
-    cluster, model = context.policy.cluster, of_cluster(context, kvm("security_model"))
+    cluster, model = context.policy.cluster, of_cluster(context, parameters.kvm("security_model"))
     if cluster is None or model is None or model.value != "pool":
         return
     leaf = context.cluster_leaf(_UIDS)

@@ -65,7 +65,7 @@ def without_prefix(written: str) -> str:
     return written.removeprefix(family).rstrip(":")
 
 
-def domains(context: Context, family: str) -> dict[str, Tag | None]:
+def domains_of(context: Context, family: str) -> dict[str, Tag | None]:
     """Return what tags of a family (nlocation, migration) are about, with the declared tag; None for observed ones."""
     found: dict[str, Tag | None] = dict.fromkeys(observed(context, family))
     for tag in context.tags:
@@ -76,7 +76,7 @@ def domains(context: Context, family: str) -> dict[str, Tag | None]:
 
 def domains_of_nodes(context: Context) -> dict[str, Tag | None]:
     """Return all domains of nodes, those of failure and those of migration, in the same way."""
-    return {**domains(context, "nlocation"), **domains(context, "migration")}
+    return {**domains_of(context, "nlocation"), **domains_of(context, "migration")}
 
 
 def unread_places(context: Context) -> list[str]:

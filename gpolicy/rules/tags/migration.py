@@ -14,39 +14,20 @@ from gpolicy.findings import Related
 from gpolicy.ganeti.vocabulary import Level
 from gpolicy.guessing import Guesses, is_one_slip
 from gpolicy.printable import some
-from gpolicy.rules.tags.domains import (
-    CLOSE,
-    OF_NODES,
-    allowed_migrations,
-    begins_of,
-    declared_node_tags,
-    domains,
-    domains_of_nodes,
-    exceptions,
-    has_mirrors,
-    in_two,
-    known_node_tags,
-    may_receive,
-    misspelt_domains,
-    observed,
-    sides,
-    suffixes,
-    unread_places,
-    without_tag,
-)
+from gpolicy.rules.tags import domains
 
 
 @error("GP504")
 def allowmigration_form(context: Context) -> Iterator[Hit]:
     for tag in context.tags:
-        if tag.family == "allowmigration" and tag.suffix and len(sides(tag)) != 2:
+        if tag.family == "allowmigration" and tag.suffix and len(domains.sides(tag)) != 2:
             hint = "declare it in a TagRules document: migration.allow: [{from: …, to: …}]"
             yield hit(tag.label, f"{tag.suffix!r} is not FROM::TO with exactly one ::", tag.span, hint)
 
 
 @warning("GP505", When.MORE_WITH_STATE | When.WHOLE, explains=14)
 def allowmigration_without_domain(context: Context) -> Iterator[Hit]:
-    having = {text.partition(":")[2]: text for text in sorted(known_node_tags(context), reverse=True)}
+    having = {text.partition(":")[2]: text for text in sorted(domains.known_node_tags(context), reverse=True)}
     for tag, outside in context.once(_outside_domains).items():
         domain = outside[0].partition(":")[0]
         meant = [having[side] for side in outside if side in having]
@@ -58,19 +39,19 @@ def allowmigration_without_domain(context: Context) -> Iterator[Hit]:
 
 def _outside_domains(context: Context) -> dict[Tag, list[str]]:
     """Return the exceptions with a tag outside all migration domains, each with these tags."""
-    domains = suffixes(context.tags, "migration") | observed(context, "migration")
+    known = domains.suffixes(context.tags, "migration") | domains.observed(context, "migration")
     found = {}
-    for tag in exceptions(context):
-        apart = (side for side in dict.fromkeys(sides(tag)) if not (tag.typed and side.startswith(HTOOLS)))
-        found[tag] = [side for side in apart if domains.isdisjoint(begins_of(side))]
+    for tag in domains.exceptions(context):
+        apart = (side for side in dict.fromkeys(domains.sides(tag)) if not (tag.typed and side.startswith(HTOOLS)))
+        found[tag] = [side for side in apart if known.isdisjoint(domains.begins_of(side))]
     return {tag: outside for tag, outside in found.items() if outside}
 
 
 @warning("GP516")
 def allowmigration_pointless(context: Context) -> Iterator[Hit]:
     first: dict[str, Tag] = {}
-    for tag in exceptions(context):
-        source, target = sides(tag)
+    for tag in domains.exceptions(context):
+        source, target = domains.sides(tag)
         earlier = first.setdefault(tag.suffix, tag)
         if source == target:
             message = f"a node with {target} accepts instances from one with {source} anyway"
@@ -78,28 +59,28 @@ def allowmigration_pointless(context: Context) -> Iterator[Hit]:
         elif earlier is not tag:
             related = see(earlier.span, "already written here")
             message = f"{source} to {target} is allowed already"
-            yield hit(tag.label, message, tag.span, "remove it", related, fix=without_tag(context, tag))
+            yield hit(tag.label, message, tag.span, "remove it", related, fix=domains.without_tag(context, tag))
 
 
 @warning("GP517", When.MORE_WITH_STATE | When.WHOLE, explains=13)
 def tag_without_node(context: Context) -> Iterator[Hit]:
-    known = known_node_tags(context)
+    known = domains.known_node_tags(context)
     kinds = {tag.partition(":")[0] for tag in known if ":" in tag}
-    used = {begin for tag in known for begin in begins_of(tag)}
-    declared = {begin for tag in declared_node_tags(context) for begin in begins_of(tag)}
-    names = domains_of_nodes(context)
+    used = {begin for tag in known for begin in domains.begins_of(tag)}
+    declared = {begin for tag in domains.declared_node_tags(context) for begin in domains.begins_of(tag)}
+    names = domains.domains_of_nodes(context)
     owned = {item.prefix.rstrip(":") for item in context.policy.owned if Level.NODE in item.levels}
     is_said = not used.isdisjoint(names) or not (owned & declared).issubset(names)  # which tags nodes are to have
     guess = Guesses()
-    places, misspelt = unread_places(context), misspelt_domains(context)
+    places, misspelt = domains.unread_places(context), domains.misspelt_domains(context)
     apart = {side.partition(":")[0] for outside in context.once(_outside_domains).values() for side in outside}
     for family in ("nlocation", "migration"):
-        for domain, tag in domains(context, family).items():
+        for domain, tag in domains.domains_of(context, family).items():
             if tag is None or domain in used:
                 continue
             slips = (kind for kind in kinds if is_one_slip(domain, kind) or domain.startswith(f"{kind}:"))
             wanted = min(apart, default="") if family == "migration" else ""  # what the exceptions are about
-            close = (wanted if wanted in kinds else "") or guess(domain, kinds, cutoff=CLOSE) or next(slips, "")
+            close = (wanted if wanted in kinds else "") or guess(domain, kinds, cutoff=domains.CLOSE) or next(slips, "")
             others = places if family == "nlocation" else []
             if context.state is not None or close or is_said or others:
                 hint = f"tag the nodes {domain}:…{''.join(f', or name {name}, which they have' for name in others)}"
@@ -110,30 +91,30 @@ def tag_without_node(context: Context) -> Iterator[Hit]:
                     hint = f"Did you mean `{domain.partition(':')[0]}`, what stands before the value of a tag?"
                 missing = f"migration domain {wanted}" if wanted and close == wanted else ""
                 yield hit(tag.label, f"no node has a tag {domain}:…", tag.span, hint, missing=missing)
-    migration = domains(context, "migration")
-    for tag in exceptions(context):
-        for side in dict.fromkeys(sides(tag)):
-            covering = {name for name in begins_of(side) if name in migration}
+    migration = domains.domains_of(context, "migration")
+    for tag in domains.exceptions(context):
+        for side in dict.fromkeys(domains.sides(tag)):
+            covering = {name for name in domains.begins_of(side) if name in migration}
             is_judged = context.state is not None or not covering.isdisjoint(declared)
             if covering and side not in known and is_judged:
                 hint = "tag the nodes, or remove the exception"
-                alike = {text for text in known if not covering.isdisjoint(begins_of(text))}
-                if near := guess(side, alike - {*sides(tag)}, cutoff=0.6):
+                alike = {text for text in known if not covering.isdisjoint(domains.begins_of(text))}
+                if near := guess(side, alike - {*domains.sides(tag)}, cutoff=0.6):
                     hint = f"is {near} meant, or is the nodes' tag wrong? They have {some(nsmallest(8, alike), 8)}"
                 yield hit(tag.label, f"no node has the tag {side}", tag.span, hint)
 
 
 @warning("GP518", When.MORE_WITH_STATE | When.WHOLE)
 def migration_dead_end(context: Context) -> Iterator[Hit]:
-    names = domains(context, "migration")
-    allowed = allowed_migrations(context)
+    names = domains.domains_of(context, "migration")
+    allowed = domains.allowed_migrations(context)
     for group, nodes in context.tagged_nodes.items() if names else ():
         for node in nodes if len(nodes) > 1 else ():
             tags = _migration_tags(node, names)
             others = [other for other in nodes if other is not node]
-            if not tags or any(may_receive(other.tags, tags, allowed) for other in others):
+            if not tags or any(domains.may_receive(other.tags, tags, allowed) for other in others):
                 continue
-            if all(may_receive(node.tags, _migration_tags(other, names), allowed) for other in others):
+            if all(domains.may_receive(node.tags, _migration_tags(other, names), allowed) for other in others):
                 continue
             label, span = next((place for tag in sorted(tags) if (place := node.tags[tag])), ("cluster", None))
             tag = next((names[name] for name in names if node.of(name)), None)
@@ -148,9 +129,9 @@ def _migration_tags(node: TaggedNode, names: Iterable[str]) -> frozenset[str]:
 
 @warning("GP530", When.MORE_WITH_STATE)
 def migration_downwards(context: Context) -> Iterator[Hit]:
-    allowed = allowed_migrations(context)
-    for tag in exceptions(context):
-        source, target = sides(tag)
+    allowed = domains.allowed_migrations(context)
+    for tag in domains.exceptions(context):
+        source, target = domains.sides(tag)
         (name, old), (same, new) = _version(source), _version(target)
         if name == same and old > new and (target, source) not in allowed:
             message = f"instances may go from {source} to {target}, but not from {target} to {source}"
@@ -165,7 +146,7 @@ def _version(tag: str) -> tuple[str, list[int]]:
 
 @warning("GP525")
 def exclusion_of_node_tags(context: Context) -> Iterator[Hit]:
-    names = suffixes(context.tags, "nlocation", "migration")
+    names = domains.suffixes(context.tags, "nlocation", "migration")
     of_nodes = sorted({tag.text for tag in context.tags if tag.level is Level.NODE and not tag.family})
     for tag in context.tags:
         if tag.family != "iextags" or not tag.suffix or tag.suffix.startswith(HTOOLS):
@@ -173,7 +154,7 @@ def exclusion_of_node_tags(context: Context) -> Iterator[Hit]:
         name = tag.suffix.rstrip(":")
         place = bisect_left(of_nodes, tag.suffix)
         node_tag = next((text for text in of_nodes[place : place + 1] if text.startswith(tag.suffix)), None)
-        if name in names or name.lower() in OF_NODES or node_tag is not None:
+        if name in names or name.lower() in domains.OF_NODES or node_tag is not None:
             message = f"{name} is a domain of nodes, and exclusion is about instances"
             if node_tag is not None and name not in names:
                 message = f"nodes have the tag {node_tag}, and exclusion is about tags of instances"
@@ -182,12 +163,15 @@ def exclusion_of_node_tags(context: Context) -> Iterator[Hit]:
 
 @warning("GP526", When.MORE_WITH_STATE | When.WHOLE)
 def domains_leave_none(context: Context) -> Iterator[Hit]:
-    failure, migration = sorted(domains(context, "nlocation")), sorted(domains(context, "migration"))
+    failure, migration = (
+        sorted(domains.domains_of(context, "nlocation")),
+        sorted(domains.domains_of(context, "migration")),
+    )
     if len(failure) + bool(migration) < 2:
         return
-    allowed = allowed_migrations(context)
+    allowed = domains.allowed_migrations(context)
     for group in context.groups:
-        nodes = context.tagged_nodes.get(group.name, ()) if has_mirrors(context, group) else ()
+        nodes = context.tagged_nodes.get(group.name, ()) if domains.has_mirrors(context, group) else ()
         kinds: dict[tuple[frozenset[str], ...], list[TaggedNode]] = {}
         for node in nodes:
             kinds.setdefault((_migration_tags(node, migration), *(node.of(name) for name in failure)), []).append(node)
@@ -200,7 +184,7 @@ def domains_leave_none(context: Context) -> Iterator[Hit]:
             message += f" of a mirrored instance, by {names} together"
             places = (node.tags[tag] for node in alone for tag in sorted(node.tags) if node.tags[tag] is not None)
             label, span = next(places, None) or (group.label, group.span)
-            related = tuple(Related(tag.span, "an exception from its tags") for tag in exceptions(context)[:3])
+            related = tuple(Related(tag.span, "an exception from its tags") for tag in domains.exceptions(context)[:3])
             yield hit(label, message, span, "spread the tags so that they cross, or remove a domain", related)
 
 
@@ -214,7 +198,7 @@ def _is_left_alone(
     others = [other for other, alike in kinds.items() if other != kind or len(alike) > 1]
     suits = [
         (
-            may_receive(other[0], moving, allowed) or may_receive(moving, other[0], allowed),
+            domains.may_receive(other[0], moving, allowed) or domains.may_receive(moving, other[0], allowed),
             *(mine.isdisjoint(its) for mine, its in zip(places, other[1:], strict=True)),
         )
         for other in others
@@ -224,4 +208,4 @@ def _is_left_alone(
 
 @warning("GP527", When.MORE_WITH_STATE)
 def two_migration_tags(context: Context) -> Iterator[Hit]:
-    return in_two(context, domains(context, "migration"), "leave it one of the tags")
+    return domains.in_two(context, domains.domains_of(context, "migration"), "leave it one of the tags")
