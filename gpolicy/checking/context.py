@@ -332,22 +332,6 @@ class Context:
         return None if unknown and not names else list(dict.fromkeys(names))
 
 
-def number(leaf: Leaf) -> float:
-    """Return the number that a leaf of a numeric parameter holds."""
-    return cast(float, leaf.value)
-
-
-def texts(leaf: Leaf) -> tuple[str, ...]:
-    """Return the words that a leaf of a list parameter holds."""
-    return tuple(map(str, cast(list[Any], leaf.value)))
-
-
-def name_of(declared: Declared) -> str:
-    """Return how messages name an object: `the cluster`, `group gold`, `node set rack-1`."""
-    kind = {Level.CLUSTER: "the cluster", Level.GROUP: "group ", Level.NODE: "node set "}[declared.level]
-    return kind if declared.level is Level.CLUSTER else f"{kind}{declared.name}"
-
-
 class _Soundness:
     """Tells of leaves whether there is no error inside, so that one mistake makes one finding."""
 

@@ -12,8 +12,8 @@ from typing import Final, Generic, TypeVar
 from gpolicy.cluster.state import ClusterState, LiveNode
 from gpolicy.findings import Span
 from gpolicy.ganeti.vocabulary import TAG_FAMILIES, Level
+from gpolicy.policy import model
 from gpolicy.policy.model import GroupPolicy, NodeSetPolicy, Policy, promised_nodes
-from gpolicy.policy.node_patterns import WILDCARD, is_glob, matches, unlikely, written_out
 from gpolicy.resolve.desired import Desired
 
 
@@ -66,23 +66,23 @@ def takes_in(wide: str, narrow: str) -> bool:
     """Return whether a name or pattern surely matches whatever another one does."""
     if wide == narrow:
         return True
-    if not is_glob(narrow):
-        return matches(wide, narrow)
-    if not is_glob(wide) or "[!" in wide:
+    if not model.is_glob(narrow):
+        return model.matches(wide, narrow)
+    if not model.is_glob(wide) or "[!" in wide:
         return False
     examples = _examples(narrow)
-    return bool(examples) and all(matches(wide, name) for name in examples)
+    return bool(examples) and all(model.matches(wide, name) for name in examples)
 
 
 def share_nodes(one: str, other: str) -> bool:
     """Return whether two patterns surely mean common nodes: one takes all, or some written out, of the other."""
-    first, second = written_out(one), written_out(other)
+    first, second = model.written_out(one), model.written_out(other)
     if first is not None and second is not None:
         return not set(first).isdisjoint(second)
     if first is not None:
-        return any(matches(other, name) for name in first)
+        return any(model.matches(other, name) for name in first)
     if second is not None:
-        return any(matches(one, name) for name in second)
+        return any(model.matches(one, name) for name in second)
     return takes_in(one, other) or takes_in(other, one)
 
 
@@ -91,8 +91,8 @@ def _examples(pattern: str) -> tuple[str, ...]:
     """Return names that a pattern matches, for wildcards with a letter that none lists; none if it lists too many."""
     found: dict[str, None] = {}
     for letters in ("", _ANY * 2):
-        found.update(dict.fromkeys(written_out(_ANY_BUT.sub(_ANY, pattern).replace("*", letters)) or ()))
-    return tuple(found) if len(found) <= _MOST_EXAMPLES and all(matches(pattern, name) for name in found) else ()
+        found.update(dict.fromkeys(model.written_out(_ANY_BUT.sub(_ANY, pattern).replace("*", letters)) or ()))
+    return tuple(found) if len(found) <= _MOST_EXAMPLES and all(model.matches(pattern, name) for name in found) else ()
 
 
 HTOOLS: Final = "htools:"
@@ -210,11 +210,11 @@ def tagged_entries(policy: Policy, known: Collection[str]) -> Iterator[TaggedNod
         for pattern in (group.nodes or ()) if group.removed is None else ():
             groups.add(pattern.value, group.name)
     left = _MOST_COMPARED // (len(patterns) + len(policy.groups) + 1)
-    written = (name for text in patterns for name in written_out(text) or (text,))
+    written = (name for text in patterns for name in model.written_out(text) or (text,))
     for entry in islice(dict.fromkeys((*sets.by_name, *islice(written, left))), left):
-        if entry not in known and not unlikely(entry):
+        if entry not in known and not model.unlikely(entry):
             home = next(groups.taking_in(entry), "")
-            yield TaggedNode(entry, sets.tags(entry, home), several=is_glob(entry))
+            yield TaggedNode(entry, sets.tags(entry, home), several=model.is_glob(entry))
 
 
 @dataclass(slots=True)
@@ -225,14 +225,14 @@ class _Patterns(Generic[_Owner]):
     all: list[str] = field(default_factory=list)
 
     def add(self, pattern: str, owner: _Owner) -> None:
-        parts = WILDCARD.split(pattern.partition("[")[0])
+        parts = model.WILDCARD.split(pattern.partition("[")[0])
         order = len(parts[0]), len(self.all)
         self.all.append(pattern)
         self.by_letters.setdefault(max(parts, key=len)[:_LETTERS], []).append((order, pattern, owner))
 
     def taking_in(self, entry: str) -> Iterator[_Owner]:
         """Yield whose patterns surely match all that a name or pattern matches."""
-        text = next(iter(_examples(entry)), entry) if is_glob(entry) else entry
+        text = next(iter(_examples(entry)), entry) if model.is_glob(entry) else entry
         if len(self.by_letters) <= _FEW:
             letters = {part for part in self.by_letters if part in text}
         else:
@@ -259,8 +259,8 @@ class _Sets:
         sets = cls({}, {}, _Patterns())
         for node_set in policy.node_sets:
             for pattern in node_set.nodes if node_set.tags else ():
-                if is_glob(pattern.value):
-                    if not (likely and unlikely(pattern.value)):
+                if model.is_glob(pattern.value):
+                    if not (likely and model.unlikely(pattern.value)):
                         sets.by_pattern.add(pattern.value, node_set)
                 else:
                     sets.by_name.setdefault(pattern.value, []).append(node_set)

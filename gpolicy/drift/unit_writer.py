@@ -13,7 +13,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
-from gpolicy.checking.repository import check_by_settings
+from gpolicy.checking.checking import check_by_settings
 from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import GpolicyError
 from gpolicy.findings import Finding, Severity, told

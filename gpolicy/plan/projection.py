@@ -20,7 +20,7 @@ from gpolicy.plan.changes import MEMBERSHIP, NAME, NEW_GROUP, TAGS, Change, Chan
 from gpolicy.plan.diff import Difference, diff
 from gpolicy.policy.model import Policy
 from gpolicy.printable import some
-from gpolicy.resolve.terms import terms_of
+from gpolicy.resolve.desired import terms_of
 
 _EXCLUSIVE: Final[Path] = ("ndparams", "exclusive_storage")
 _ByObject = dict[tuple[Level, str | None], list[Change]]

@@ -19,9 +19,8 @@ from gpolicy.ganeti.parameters import PARAMETERS
 from gpolicy.ganeti.vocabulary import FORMS, HYPERVISORS, PATHS
 from gpolicy.guessing import closest, did_you_mean, surely_meant
 from gpolicy.policy import edits, source_file
-from gpolicy.policy.conformance import all_different, first_double, schema_of
+from gpolicy.policy.conformance import all_different, first_double, pattern_words, schema_of
 from gpolicy.policy.kinds import KIND_NAMES
-from gpolicy.policy.patterns import pattern_words
 from gpolicy.policy.source_file import Pointer, YamlDocument, last_key, place_name
 from gpolicy.printable import count, listed, some
 

@@ -22,8 +22,7 @@ from gpolicy.ganeti.vocabulary import (
     Level,
     Parameter,
 )
-from gpolicy.policy.conformance import Schema, example_document, filled, schema_of
-from gpolicy.policy.patterns import INHERIT, TAG_PATTERN, pattern_words
+from gpolicy.policy.conformance import INHERIT, TAG_PATTERN, Schema, example_document, filled, pattern_words, schema_of
 from gpolicy.printable import listed
 from gpolicy.reference.blocks import Block, PageListing, PageTable
 from gpolicy.reference.keys import ITEM, NAME, SETTINGS, Key, policy_keys, settings_keys

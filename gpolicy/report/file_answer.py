@@ -16,8 +16,7 @@ from gpolicy.cluster.snapshot import parse_snapshot
 from gpolicy.colour import Tone
 from gpolicy.errors import InputError
 from gpolicy.json_values import json_text
-from gpolicy.plan.plan import Plan
-from gpolicy.plan.plan_json import ANSWER
+from gpolicy.plan.plan import ANSWER, Plan
 from gpolicy.plan.step import Procedure
 from gpolicy.printable import count
 from gpolicy.remedy.saved_remedy import procedure_in

@@ -10,12 +10,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar, cast
 
-from gpolicy.checking.context import MINMAX, Context, name_of
+from gpolicy.checking.context import MINMAX, Context
 from gpolicy.checking.rule import Hit, hit, see
 from gpolicy.findings import Related, Span
 from gpolicy.ganeti.parameters import PARAMETERS, default_in, parameter_at
 from gpolicy.ganeti.vocabulary import Level, Path, Reach, Type, Value
 from gpolicy.guessing import did_you_mean_one_of, name_meant, surely_meant
+from gpolicy.policy import model
 from gpolicy.policy.model import (
     INHERIT,
     ClusterPolicy,
@@ -26,7 +27,6 @@ from gpolicy.policy.model import (
     NodeSetPolicy,
     promised_nodes,
 )
-from gpolicy.policy.node_patterns import ends, is_glob, matches, unlikely, written_out
 from gpolicy.policy.scenario import Scenario, Sizes
 from gpolicy.policy.source_file import Located
 from gpolicy.printable import listed
@@ -134,7 +134,7 @@ def places(context: Context, declared: Declared, *values: InForce) -> tuple[Span
         Related(item.leaf.span, f"{item.path[-1]} is here") for item in values if item.leaf and item is not own
     )
     observed = [item for item in values if item.leaf is None]
-    note = "".join(f"; {item.path[-1]} is what {name_of(declared)} has now" for item in observed)
+    note = "".join(f"; {item.path[-1]} is what {declared.title} has now" for item in observed)
     return own.span, related, note
 
 
@@ -157,7 +157,7 @@ def groups_where(context: Context, declared: Declared, leaf: Leaf) -> list[Group
     homes = context.once(_groups_of_nodes)
     names = {group.value for group in declared.groups}
     for entry in declared.nodes:
-        names.update(home for name in written_out(entry.value) or () for home in homes.get(name, ()))
+        names.update(home for name in model.written_out(entry.value) or () for home in homes.get(name, ()))
     return [group for group in context.groups if group.name in names]
 
 
@@ -305,7 +305,7 @@ def forgotten_base(context: Context, group: Declared | None) -> str:
         return ""
     common = set[str].intersection(*({entry.value for entry in item.extends} for item in others))
     named = next((entry.value for entry in others[0].extends if entry.value in common), "")
-    return f"`extends: {named}` in {name_of(group)}" if named else ""
+    return f"`extends: {named}` in {group.title}" if named else ""
 
 
 def lost_sizes(context: Context, declared: Declared, sizes: Mapping[str, int], what: str) -> Hit | None:
@@ -390,12 +390,12 @@ def unknown_in_sets(
     entries = [entry.value for group in context.groups for entry in group.nodes or ()]
     if live is not None:
         known = _Known(list(live))
-    elif entries and all(group.nodes is not None for group in context.groups) and not any(map(unlikely, entries)):
+    elif entries and all(group.nodes is not None for group in context.groups) and not any(map(model.unlikely, entries)):
         known = _Known(entries)
     else:
         return  # the node may be one that a pattern with a slip means
     for nodes in context.policy.node_sets:
-        named = (entry for entry in nodes.nodes if not unlikely(entry.value))  # else GP612
+        named = (entry for entry in nodes.nodes if not model.unlikely(entry.value))  # else GP612
         unknown = []
         for entry in named:
             absent = known.absent(entry.value)[:1] if live is None else []  # else GP606
@@ -409,30 +409,30 @@ class _Known:
     """The nodes that groups name: definite names, in order, and the patterns that are not definite."""
 
     def __init__(self, entries: list[str]) -> None:
-        definite = {entry: written_out(entry) for entry in dict.fromkeys(entries)}
+        definite = {entry: model.written_out(entry) for entry in dict.fromkeys(entries)}
         self._entries = definite.keys()
         self._definite = {name for names in definite.values() for name in names or ()}
         self._names = sorted(self._definite)
         patterns = [entry for entry, names in definite.items() if names is None]
-        self._patterns = {pattern: ends(pattern) for pattern in patterns}
+        self._patterns = {pattern: model.ends(pattern) for pattern in patterns}
 
     def absent(self, entry: str) -> list[str]:
         """Return the names that a pattern lists and no group has; none where it is about all nodes that come."""
-        is_list = is_glob(entry) and not self._patterns and not ALL_THAT_COME.search(entry)
-        names = (written_out(entry) or []) if is_list else []
+        is_list = model.is_glob(entry) and not self._patterns and not ALL_THAT_COME.search(entry)
+        names = (model.written_out(entry) or []) if is_list else []
         absent = [name for name in names if name not in self._definite]
         return absent if len(absent) < len(names) else []
 
     def may_have(self, entry: str) -> bool:
         """Return whether a node that `entry`, a name or a pattern, stands for may be in a group."""
-        if entry in self._entries or any(matches(pattern, entry) for pattern in self._patterns):
+        if entry in self._entries or any(model.matches(pattern, entry) for pattern in self._patterns):
             return True
-        begin, end = ends(entry)
-        if not is_glob(entry):
+        begin, end = model.ends(entry)
+        if not model.is_glob(entry):
             return entry in self._definite
         place = bisect_left(self._names, begin)
         while place < len(self._names) and self._names[place].startswith(begin):
-            if matches(entry, self._names[place]):
+            if model.matches(entry, self._names[place]):
                 return True
             place += 1
         return any(

@@ -40,7 +40,7 @@ from gpolicy.policy.model import GroupPolicy, Policy, promised_nodes
 from gpolicy.policy.scenario import Action, Machine, Scenario, SimulatedGroup, SimulatedNode, Stage, StageEdit
 from gpolicy.policy.source_file import Located
 from gpolicy.printable import count
-from gpolicy.resolve.terms import promise_of, terms_of
+from gpolicy.resolve.desired import promise_of, terms_of
 from gpolicy.testing.checks import check_capacity, check_conformity, check_place, check_redundancy
 from gpolicy.testing.outcome import CannotRunError, Check, Outcome, errors_at, known_name, with_instances
 from gpolicy.what_if.load import moved, offline, without, without_node

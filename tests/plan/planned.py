@@ -17,8 +17,7 @@ from gpolicy.ganeti.parameters import fill
 from gpolicy.ganeti.vocabulary import Level, Values
 from gpolicy.json_values import json_text
 from gpolicy.plan.changes import Change
-from gpolicy.plan.plan import Plan, make_plan
-from gpolicy.plan.plan_json import plan_as_json
+from gpolicy.plan.plan import Plan, make_plan, plan_as_json
 from gpolicy.plan.step import Step
 from gpolicy.policy.loading import load_policy
 from gpolicy.policy.model import Policy

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gpolicy.checking.repository import check_by_settings
+from gpolicy.checking.checking import check_by_settings
 from gpolicy.cluster.state import ClusterObject, ClusterState
 from gpolicy.findings import Severity, told
 from gpolicy.forecast.telling import FORECAST

@@ -115,7 +115,7 @@ def _planned(
     from gpolicy.cli.provenance import provenance_of  # noqa: PLC0415
     from gpolicy.json_values import json_text  # noqa: PLC0415
     from gpolicy.opening import write_private, write_program  # noqa: PLC0415
-    from gpolicy.plan.plan_json import plan_as_json  # noqa: PLC0415
+    from gpolicy.plan.plan import plan_as_json  # noqa: PLC0415
     from gpolicy.render.script import render_script  # noqa: PLC0415
     from gpolicy.report.answer_file import kept_text  # noqa: PLC0415
     from gpolicy.report.impact_json import impact_data  # noqa: PLC0415

@@ -7,22 +7,13 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Final
 
-from gpolicy.checking.context import (
-    EXCLUSIVE_STORAGE,
-    MINMAX,
-    SPINDLE_COUNT,
-    SPINDLE_RATIO,
-    VCPU_RATIO,
-    Context,
-    name_of,
-    number,
-)
+from gpolicy.checking.context import EXCLUSIVE_STORAGE, MINMAX, SPINDLE_COUNT, SPINDLE_RATIO, VCPU_RATIO, Context
 from gpolicy.checking.pairs import Pair, amount, comparable
 from gpolicy.checking.rule import Hit, When, error, hit, information, see, warning
+from gpolicy.cluster.terms import VolumeSize
 from gpolicy.findings import Related, Span
 from gpolicy.ganeti.amounts import SIZE_STEP_MIB
 from gpolicy.ganeti.vocabulary import MAX_DISKS, Path
-from gpolicy.ganeti.volume_arithmetic import VolumeSize
 from gpolicy.policy.model import GroupPolicy, Hardware, Leaf
 from gpolicy.policy.source_file import Located
 from gpolicy.printable import count as in_words
@@ -140,7 +131,7 @@ def spindle_parameter_ignored(context: Context) -> Iterator[Hit]:
         for leaf in (context.own(group, path) for path in _IGNORED):
             if leaf is not None and exclusive is not None:
                 related = see(exclusive.span, "exclusive storage is on")
-                message = f"{leaf.path[1]} is ignored in {name_of(group)}"
+                message = f"{leaf.path[1]} is ignored in {group.title}"
                 hint = "remove it, if exclusive storage is meant: the volumes are the spindles (hardware.pv_count)"
                 yield hit(group, message, leaf.span, hint, related)
 
@@ -172,16 +163,16 @@ def shares(context: Context, group: GroupPolicy, hardware: Hardware) -> Iterator
     if disk is not None:
         yield node_limits.NodeLimit("disk-size", disk, 0, hardware.pv_sizes[0].span)
     ratio = context.effective(group, VCPU_RATIO)
-    if hardware.cpus and ratio is not None and 0 <= number(ratio) <= 1:
+    if hardware.cpus and ratio is not None and 0 <= ratio.number <= 1:
         said = node_limits.kept_by_node(context, group, "cpu_node")
         seen = [node.resources.cpu_node for node in context.members.hosts_in(group)]
         # without a cluster the 1 that Ganeti counts
         kept = node_limits.total_of(said) if said else min((cpus for cpus in seen if cpus is not None), default=1)
         cpus = hardware.cpus.value
-        allowed = int(cpus * number(ratio)) + 1
-        while allowed / cpus > number(ratio):  # as the allocator compares: a product may round the other way
+        allowed = int(cpus * ratio.number) + 1
+        while allowed / cpus > ratio.number:  # as the allocator compares: a product may round the other way
             allowed -= 1
-        multiplied = (ratio,) if number(ratio) != 1 else ()
+        multiplied = (ratio,) if ratio.number != 1 else ()
         yield node_limits.NodeLimit("cpu-count", allowed - kept, kept, hardware.cpus.span, figures=(*multiplied, *said))
 
 

@@ -14,8 +14,7 @@ from gpolicy.checking.tags import share_nodes
 from gpolicy.findings import Severity, Span
 from gpolicy.ganeti.vocabulary import Path
 from gpolicy.policy.files import relative_path
-from gpolicy.policy.model import INHERIT, Declared, GroupPolicy, Leaf, Policy
-from gpolicy.policy.node_patterns import ends, is_glob, matches, written_out
+from gpolicy.policy.model import INHERIT, Declared, GroupPolicy, Leaf, Policy, ends, is_glob, matches, written_out
 from gpolicy.policy.source_file import Located
 from gpolicy.printable import listed, some
 from gpolicy.rules.shared import nodes_like, repeated

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from typing import Final
 
-from gpolicy.checking.context import DISK_TEMPLATES, ENABLED_TEMPLATES, VCPU_RATIO, Context, number
+from gpolicy.checking.context import DISK_TEMPLATES, ENABLED_TEMPLATES, VCPU_RATIO, Context
 from gpolicy.checking.pairs import Pair
 from gpolicy.checking.rule import Hit, Same, When, error, hit, see, warning
 from gpolicy.findings import RuleParameter, copied
@@ -137,7 +137,7 @@ def _most(context: Context, group: GroupPolicy, pair: Pair) -> Iterator[tuple[st
         yield "memory", hardware.memory.value // largest["memory-size"]
     ratio = context.effective(group, VCPU_RATIO)
     if hardware.cpus and ratio and largest["cpu-count"]:
-        yield "CPUs", int(hardware.cpus.value * number(ratio) // largest["cpu-count"])
+        yield "CPUs", int(hardware.cpus.value * ratio.number // largest["cpu-count"])
     volumes = hardware.volume_count
     if context.exclusive(group) and volumes and largest["spindle-use"]:
         yield "physical volumes", volumes // largest["spindle-use"]

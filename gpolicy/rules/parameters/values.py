@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Any, Final, cast
 
-from gpolicy.checking.context import ENABLED_HYPERVISORS, SPINDLE_COUNT, Context, number
+from gpolicy.checking.context import ENABLED_HYPERVISORS, SPINDLE_COUNT, Context
 from gpolicy.checking.rule import Hit, Same, When, error, hit, information, see, warning
 from gpolicy.findings import NO_PLAN, REFUSED, Fix
 from gpolicy.ganeti import parameters
@@ -21,17 +21,7 @@ from gpolicy.policy import edits
 from gpolicy.policy.model import INHERIT, Leaf
 from gpolicy.printable import count as in_words
 from gpolicy.printable import listed
-from gpolicy.rules.shared import (
-    IMAGES,
-    STRIPES,
-    conflict,
-    default_of,
-    in_force,
-    is_access,
-    of_cluster,
-    places,
-    together,
-)
+from gpolicy.rules import shared
 
 _ALWAYS_EXPRESSIBLE: Final = frozenset({Type.BOOL, Type.FLOAT, Type.CHOICE})  # once they conform to the schema
 NO_DEVICE: Final = frozenset({"scsi", "sd", "mtd", "pflash"})
@@ -45,7 +35,7 @@ _ADDRESSES: Final = (
     ("gluster", "host", re.compile(r"[^:]+"), "an IPv4 address or a name"),
 )
 """By disk template: a parameter in the address of a disk, and the form of it that Ganeti 3.1 can read."""
-_COUNTS: Final[tuple[Path, ...]] = (SPINDLE_COUNT, *STRIPES, ("beparams", "vcpus"))
+_COUNTS: Final[tuple[Path, ...]] = (SPINDLE_COUNT, *shared.STRIPES, ("beparams", "vcpus"))
 _SSH: Final[Path] = ("ndparams", "ssh_port")
 _GLUSTER: Final[Path] = ("diskparams", "gluster", "port")
 _MIGRATION: Final[tuple[Path, ...]] = tuple(
@@ -92,7 +82,7 @@ def _words(context: Context) -> Iterator[Hit]:
                     continue
                 when = f"it comes with {release}" if has_it else f"it was removed in {release}"
                 message = f"Ganeti {context.version} knows no value {word!r} of {leaf.dotted}: {when}"
-                hint = f"write {default_of(context, path)}, which is the default, or correct ganeti_version"
+                hint = f"write {shared.default_of(context, path)}, which is the default, or correct ganeti_version"
                 yield hit(declared, message, leaf.span, hint)
 
 
@@ -100,7 +90,7 @@ def _words(context: Context) -> Iterator[Hit]:
 def access_inherit(context: Context) -> Iterator[Hit]:
     for declared in context.policy.objects:
         for leaf in context.leaves(declared).values():
-            if leaf.value is INHERIT and is_access(leaf.path):
+            if leaf.value is INHERIT and shared.is_access(leaf.path):
                 hint = "write the cluster's value here, and change both together"
                 yield hit(declared, f"Ganeti cannot reset {leaf.dotted}", leaf.span, hint)
 
@@ -110,7 +100,7 @@ def not_expressible(context: Context) -> Iterator[Hit]:
     for declared in context.policy.objects:
         for leaf in context.leaves(declared).values():
             parameter = parameters.parameter_at(leaf.path)
-            other = leaf.path in IMAGES or (leaf.value is INHERIT and is_access(leaf.path))
+            other = leaf.path in shared.IMAGES or (leaf.value is INHERIT and shared.is_access(leaf.path))
             if parameter is None or other or parameter.path in _unknown_in(context.version):
                 continue  # another rule's matter
             if leaf.value is not INHERIT and parameter.type in _ALWAYS_EXPRESSIBLE:
@@ -136,16 +126,18 @@ def _lower_case(context: Context, leaf: Leaf) -> Fix | None:
 @error("GP106")
 def port_range(context: Context) -> Iterator[Hit]:
     for declared, leaf in context.explicit_at(_SSH, _GLUSTER):
-        if not 1 <= number(leaf) <= 65535:
+        if not 1 <= leaf.number <= 65535:
             message = f"{leaf.dotted} is {leaf.value}, which is not a TCP port"
-            hint = f"write the port that is meant, from 1 to 65535; the default is {default_of(context, leaf.path)}"
+            hint = (
+                f"write the port that is meant, from 1 to 65535; the default is {shared.default_of(context, leaf.path)}"
+            )
             yield hit(declared, message, leaf.span, hint)
 
 
 @error("GP107")
 def count_below_one(context: Context) -> Iterator[Hit]:
     for declared, leaf in context.explicit_at(*_COUNTS):
-        if number(leaf) < 1:
+        if leaf.number < 1:
             of_node = "write the number of disks of a node: 0 does not mean unlimited"
             hint = of_node if leaf.path == SPINDLE_COUNT else "write 1 or more"
             yield hit(declared, f"{leaf.dotted} is {leaf.value}: it must be at least 1", leaf.span, hint)
@@ -156,7 +148,9 @@ def override_repeats_cluster(context: Context) -> Iterator[Hit]:
     for group in context.groups:
         for path, leaf in context.leaves(group).items():
             above = (
-                context.cluster_leaf(path) if path[0] in parameters.INHERITED_FAMILIES and not is_access(path) else None
+                context.cluster_leaf(path)
+                if path[0] in parameters.INHERITED_FAMILIES and not shared.is_access(path)
+                else None
             )
             if above is not None and above.value == leaf.value:
                 message = f"{leaf.dotted} equals the cluster's value, but will not follow it"
@@ -170,7 +164,7 @@ def default_moves(context: Context) -> Iterator[Hit]:
     written = release_of(cluster.ganeti_version) if cluster else None
     if cluster is None or written is None or written == version:
         return
-    enabled = of_cluster(context, ENABLED_HYPERVISORS)
+    enabled = shared.of_cluster(context, ENABLED_HYPERVISORS)
     for parameter in parameters.parameters_of(Level.CLUSTER):
         if parameter.new_default is None or context.cluster_leaf(parameter.path) is not None:
             continue
@@ -180,7 +174,7 @@ def default_moves(context: Context) -> Iterator[Hit]:
         if before != after:
             name = ".".join(parameter.path)
             message = f"Ganeti {version} has another default of {name} than {written}: {after}, not {before}"
-            has = in_force(context, cluster, parameter.path)
+            has = shared.in_force(context, cluster, parameter.path)
             note = f"; the cluster has {json.dumps(has.value)}" if has is not None else ""
             span = cluster.document.value_span(("ganeti_version",))
             yield hit(cluster, message + note, span, "declare the one that you want")
@@ -219,29 +213,29 @@ def _images(context: Context) -> Iterator[Hit]:
             message = f"Ganeti {context.version} starts no instance with {leaf.path[-1]} from a server of FTP"
             yield hit(declared, message, leaf.span, "write a file, or an http or https URL")
     for image in _IMAGES:
-        for declared, (path, disk) in together(context, image, parameters.kvm("disk_type")):
-            own = in_force(context, declared, parameters.kvm("cdrom_disk_type"))
+        for declared, (path, disk) in shared.together(context, image, parameters.kvm("disk_type")):
+            own = shared.in_force(context, declared, parameters.kvm("cdrom_disk_type"))
             if path.value and (own is None or own.value == "") and disk.value not in CD_ROMS:
                 message = f"Ganeti {context.version} starts no instance with {path.path[-1]}: without a"
                 message += f" cdrom_disk_type the CD-ROM is of disk_type {disk.value}"
-                yield conflict(context, declared, message, "write cdrom_disk_type: ide", path, disk)
+                yield shared.conflict(context, declared, message, "write cdrom_disk_type: ide", path, disk)
 
 
 def _in_userspace(context: Context) -> Iterator[Hit]:
     for template, name, taken, wanted in _ADDRESSES:
         access: Path = ("diskparams", template, "access")
-        for declared, (mode, value) in together(context, access, ("diskparams", template, name)):
+        for declared, (mode, value) in shared.together(context, access, ("diskparams", template, name)):
             if mode.value == "userspace" and not taken.fullmatch(str(value.value)):
                 message = f"Ganeti {context.version} starts no instance with disks of {template} in userspace"
                 message += f": {name} {json.dumps(value.value, ensure_ascii=False)} is not {wanted}"
-                yield conflict(context, declared, message, "write access: kernelspace", value, mode)
+                yield shared.conflict(context, declared, message, "write access: kernelspace", value, mode)
 
 
 @warning("GP117", When.MORE_WITH_STATE)
 def port_taken(context: Context) -> Iterator[Hit]:
     for declared, leaf in context.explicit_at(_SSH, _GLUSTER, *_MIGRATION):
-        port = number(leaf)
-        ssh = in_force(context, declared, _SSH) if leaf.path != _SSH else None
+        port = leaf.number
+        ssh = shared.in_force(context, declared, _SSH) if leaf.path != _SSH else None
         users = (
             ("DRBD disks and consoles of instances", INSTANCE_PORTS[0] <= port <= INSTANCE_PORTS[1]),
             (usual_ports().get(int(port), ""), (leaf.path, port) not in {(_GLUSTER, 24007), (_GLUSTER, 24008)}),
@@ -284,7 +278,7 @@ def uid_pool_of_others(context: Context) -> Iterator[Hit]:
 
 @warning("GP119", When.MORE_WITH_STATE | When.WHOLE)
 def uid_pool_too_small(context: Context) -> Iterator[Hit]:
-    cluster, model = context.policy.cluster, of_cluster(context, parameters.kvm("security_model"))
+    cluster, model = context.policy.cluster, shared.of_cluster(context, parameters.kvm("security_model"))
     if cluster is None or model is None or model.value != "pool":
         return
     leaf = context.cluster_leaf(_UIDS)
@@ -295,7 +289,7 @@ def uid_pool_too_small(context: Context) -> Iterator[Hit]:
     count = sum(int(str(high)) - int(str(low)) + 1 for low, high in cast(list[Any], ranges))
     needed = _instances_of_a_node(context)
     if count < needed:
-        place, related, _ = places(context, cluster, model)
+        place, related, _ = shared.places(context, cluster, model)
         has = in_words(count, "user ID") if count else "no user IDs"
         is_said = leaf is not None or context.state is not None
         where = "uid_pool has" if is_said else "the policy declares no uid_pool, which has"

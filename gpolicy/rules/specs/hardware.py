@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from math import ceil
 from typing import Any, Final
 
-from gpolicy.checking.context import SPINDLE_COUNT, SPINDLE_RATIO, VCPU_RATIO, Context, name_of, number
+from gpolicy.checking.context import SPINDLE_COUNT, SPINDLE_RATIO, VCPU_RATIO, Context
 from gpolicy.checking.pairs import JUDGES, amount, comparable
 from gpolicy.checking.rule import Hit, When, error, hit, see, warning
 from gpolicy.findings import Finding, Related, RuleParameter, Span
@@ -99,9 +99,9 @@ def _spindles(context: Context) -> Iterator[Hit]:
     for declared, spindles in context.explicit_at(SPINDLE_COUNT):
         for group in groups_where(context, declared, spindles):
             volumes = group.hardware.pv_count if group.hardware else None
-            times = number(spindles) / volumes.value if volumes is not None and volumes.value else 0
+            times = spindles.number / volumes.value if volumes is not None and volumes.value else 0
             if volumes and volumes.value >= _MANY_VOLUMES and _ONE_DIGIT_MORE[0] <= times <= _ONE_DIGIT_MORE[1]:
-                message = f"spindle_count is {spindles.value}, but nodes of {name_of(group)} have {volumes.value}"
+                message = f"spindle_count is {spindles.value}, but nodes of {group.title} have {volumes.value}"
                 message += " volumes"
                 related = see(volumes.span, "they are promised here")
                 yield hit(declared, message, spindles.span, "correct one of them", related)
@@ -142,7 +142,7 @@ def _is_usual_cpus(cpus: int) -> bool:
 
 @warning("GP223", When.MORE_WITH_STATE)
 def spindle_use_beyond_ratio(context: Context) -> Iterator[Hit]:
-    sets = [number(leaf) for declared, leaf in context.explicit_at(SPINDLE_COUNT) if declared.level is Level.NODE]
+    sets = [leaf.number for declared, leaf in context.explicit_at(SPINDLE_COUNT) if declared.level is Level.NODE]
     for declared in context.cluster_and_groups:
         ratio, count = (in_force(context, declared, path) for path in (SPINDLE_RATIO, SPINDLE_COUNT))
         if ratio is None or count is None or count.number < 1 or context.exclusive(declared):  # GP107
@@ -303,7 +303,7 @@ def _taking(context: Context, group: GroupPolicy) -> Iterator[_Figure]:
         *kept_disk(context, group),
     )
     for leaf in kept:
-        if number(leaf) > 0:
+        if leaf.number > 0:
             yield _of_leaf(context, group, leaf, 0)
     for path, usual in ((VCPU_RATIO, 1), (SPINDLE_RATIO, _SPINDLES_SHARED)):
         ratio = in_force(context, group, path)

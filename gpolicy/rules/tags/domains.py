@@ -9,7 +9,7 @@ from difflib import SequenceMatcher
 from itertools import islice
 from typing import Any, Final
 
-from gpolicy.checking.context import DISK_TEMPLATES, ENABLED_TEMPLATES, Context, texts
+from gpolicy.checking.context import DISK_TEMPLATES, ENABLED_TEMPLATES, Context
 from gpolicy.checking.rule import Hit, When, hit, warning
 from gpolicy.checking.tags import HTOOLS, Tag
 from gpolicy.findings import Fix, Related, RuleParameter, Span
@@ -169,7 +169,7 @@ def has_mirrors(context: Context, group: GroupPolicy) -> bool:
     """Return whether a group may have DRBD disks, as far as the policy or the cluster says."""
     allowed, enabled = context.effective(group, DISK_TEMPLATES), of_cluster(context, ENABLED_TEMPLATES)
     is_enabled = enabled is None or "drbd" in enabled.texts
-    return is_enabled and (allowed is None or "drbd" in texts(allowed)) and context.exclusive(group) is None
+    return is_enabled and (allowed is None or "drbd" in allowed.texts) and context.exclusive(group) is None
 
 
 class Names:

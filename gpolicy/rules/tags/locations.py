@@ -14,7 +14,7 @@ from gpolicy.checking.tags import HTOOLS, Tag, TaggedNode
 from gpolicy.findings import Related, Span
 from gpolicy.ganeti.vocabulary import TAG_FAMILIES, Level
 from gpolicy.guessing import did_you_mean_one_of
-from gpolicy.policy.node_patterns import unlikely
+from gpolicy.policy.model import unlikely
 from gpolicy.printable import listed, named
 from gpolicy.rules.shared import is_closed, unknown_in_sets
 from gpolicy.rules.tags import domains

@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpolicy.cluster.terms import VolumeTerms
+from gpolicy.cluster.terms import VolumeSize, VolumeTerms, sizes_differ
 from gpolicy.findings import Span
-from gpolicy.ganeti.volume_arithmetic import VolumeSize, sizes_differ
 from gpolicy.policy.model import Hardware
 from gpolicy.policy.source_file import Located
 from gpolicy.rules.node_limits import total_disk
