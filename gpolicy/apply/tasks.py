@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from gpolicy.apply.journal import Fate, StepAttempt
-from gpolicy.cluster.snapshot import state_digest
 from gpolicy.cluster.state import HIDDEN_BY_RAPI, ClusterState, Identity, Unreadable
+from gpolicy.cluster.state_files import state_digest
 from gpolicy.ganeti.commands import Route
 from gpolicy.ganeti.parameters import parameter_at
 from gpolicy.ganeti.vocabulary import Path, Value

@@ -9,7 +9,6 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from importlib import import_module
 from pkgutil import walk_packages
-from types import ModuleType
 from typing import Final
 
 from gpolicy.checking import accepting, baseline, settings
@@ -31,7 +30,7 @@ _LIKE_A_CODE: Final = re.compile(r"gp[0-9oil]+")
 _DIGITS: Final = str.maketrans("oil", "011")
 
 
-def rules_in(modules: Iterable[ModuleType]) -> tuple[Rule, ...]:
+def rules_in(modules: Iterable[object]) -> tuple[Rule, ...]:
     """Return the rules of modules, by code."""
     rules = {id(item): item for module in modules for item in vars(module).values() if isinstance(item, Rule)}
     return tuple(sorted(rules.values(), key=lambda rule: rule.info.code))

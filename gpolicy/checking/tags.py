@@ -13,7 +13,6 @@ from gpolicy.cluster.state import ClusterState, LiveNode
 from gpolicy.findings import Span
 from gpolicy.ganeti.vocabulary import TAG_FAMILIES, Level
 from gpolicy.policy import model
-from gpolicy.policy.model import GroupPolicy, NodeSetPolicy, Policy, promised_nodes
 from gpolicy.resolve.desired import Desired
 
 
@@ -21,7 +20,7 @@ from gpolicy.resolve.desired import Desired
 class Members:
     """The groups of the observed cluster and their nodes, as the policy wants them; empty without a cluster."""
 
-    policy: Policy
+    policy: model.Policy
     state: ClusterState
     desired: Desired
 
@@ -41,11 +40,11 @@ class Members:
             found.setdefault(group, []).append(self.state.nodes[name])
         return found
 
-    def nodes_in(self, group: GroupPolicy) -> list[LiveNode]:
+    def nodes_in(self, group: model.GroupPolicy) -> list[LiveNode]:
         """Return the observed nodes that will be in a group, by name."""
         return self._by_group.get(group.name, [])
 
-    def hosts_in(self, group: GroupPolicy) -> list[LiveNode]:
+    def hosts_in(self, group: model.GroupPolicy) -> list[LiveNode]:
         """Return those of them that can have instances."""
         return [node for node in self.nodes_in(group) if node.vm_capable]
 
@@ -125,7 +124,7 @@ class Tag:
         return self.text.removeprefix(TAG_FAMILIES[self.family]) if self.family else ""
 
 
-def declared_tags(policy: Policy) -> tuple[Tag, ...]:
+def declared_tags(policy: model.Policy) -> tuple[Tag, ...]:
     """Return all tags that the policy declares, those rendered from TagRules on the cluster included."""
     own = [(item.label, item.level, tag, False) for item in policy.objects for tag in item.tags or ()]
     rendered = [("cluster", Level.CLUSTER, tag, True) for rules in policy.tag_rules for tag in rules.tags]
@@ -165,19 +164,19 @@ class TaggedNode:
         return {domain: frozenset(tags) for domain, tags in found.items()}
 
 
-def promised_tags(policy: Policy) -> dict[str, tuple[TaggedNode, ...]]:
+def promised_tags(policy: model.Policy) -> dict[str, tuple[TaggedNode, ...]]:
     """Return the nodes of each group that names its nodes, with the tags of node sets; they may have others besides."""
     sets, left = _Sets.of(policy), _MOST_PROMISED
     promised: dict[str, tuple[TaggedNode, ...]] = {}
     for declared in policy.groups.values():
-        names = promised_nodes(declared) if declared.removed is None and left > 0 else None
+        names = model.promised_nodes(declared) if declared.removed is None and left > 0 else None
         if names is not None:
             promised[declared.name] = tuple(TaggedNode(name, sets.tags(name, declared.name)) for name in names)
             left -= len(names)
     return promised
 
 
-def tagged_nodes(policy: Policy, members: Members) -> dict[str, tuple[TaggedNode, ...]]:
+def tagged_nodes(policy: model.Policy, members: Members) -> dict[str, tuple[TaggedNode, ...]]:
     """Return the nodes of each group of an observed cluster, with the tags that stay and those that come."""
     sets = _Sets.of(policy)
     found: dict[str, list[TaggedNode]] = {}
@@ -194,14 +193,14 @@ def tagged_nodes(policy: Policy, members: Members) -> dict[str, tuple[TaggedNode
     return {group: tuple(nodes) for group, nodes in found.items()}
 
 
-def tagged_groups(policy: Policy, known: Collection[str]) -> dict[str, TaggedNode]:
+def tagged_groups(policy: model.Policy, known: Collection[str]) -> dict[str, TaggedNode]:
     """Return what all nodes have, by node sets, of each group that is not among those whose nodes are `known`."""
     sets = _Sets.of(policy)
     groups = (group for group in policy.groups.values() if group.removed is None and group.name not in known)
     return {group.name: TaggedNode(f"of group {group.name}", sets.of_all(group), several=True) for group in groups}
 
 
-def tagged_entries(policy: Policy, known: Collection[str]) -> Iterator[TaggedNode]:
+def tagged_entries(policy: model.Policy, known: Collection[str]) -> Iterator[TaggedNode]:
     """Yield what nodes have by the names and patterns of node sets, those not among the nodes that are `known`."""
     sets = _Sets.of(policy, likely=True)
     patterns = sets.by_pattern.all
@@ -249,12 +248,12 @@ class _Patterns(Generic[_Owner]):
 class _Sets:
     """The node sets that have tags, by the names, the patterns and the groups that they are about."""
 
-    by_name: dict[str, list[NodeSetPolicy]]
-    by_group: dict[str, list[NodeSetPolicy]]
-    by_pattern: _Patterns[NodeSetPolicy]
+    by_name: dict[str, list[model.NodeSetPolicy]]
+    by_group: dict[str, list[model.NodeSetPolicy]]
+    by_pattern: _Patterns[model.NodeSetPolicy]
 
     @classmethod
-    def of(cls, policy: Policy, *, likely: bool = False) -> _Sets:
+    def of(cls, policy: model.Policy, *, likely: bool = False) -> _Sets:
         """Return the node sets of a policy; `likely`: without patterns that have a slip."""
         sets = cls({}, {}, _Patterns())
         for node_set in policy.node_sets:
@@ -268,7 +267,7 @@ class _Sets:
                 sets.by_group.setdefault(group.value, []).append(node_set)
         return sets
 
-    def of_all(self, group: GroupPolicy) -> dict[str, tuple[str, Span] | None]:
+    def of_all(self, group: model.GroupPolicy) -> dict[str, tuple[str, Span] | None]:
         """Return the tags that the sets declare for all nodes of a group, as far as its patterns tell."""
         each = [self.tags(pattern.value, group.name) for pattern in group.nodes or ()] or [self.tags("", group.name)]
         return {tag: place for tag, place in each[0].items() if all(tag in tags for tags in each)}

@@ -11,9 +11,9 @@ from dataclasses import replace
 from typing import Any, Final
 
 from gpolicy.cluster import assembly, state
-from gpolicy.cluster.config_data import forthcoming_note
 from gpolicy.cluster.rapi_client import Client, netloc
 from gpolicy.cluster.record import Record, kind_of, shown
+from gpolicy.cluster.state_files import forthcoming_note
 from gpolicy.errors import InputError, UnreachableError
 from gpolicy.ganeti.parameters import FAMILIES, fill
 from gpolicy.ganeti.vocabulary import RAPI_READS, Level, Value, Values

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Final
 
 from gpolicy import __version__
-from gpolicy.cluster.snapshot import state_digest
 from gpolicy.cluster.state import HIDDEN_BY_RAPI, ClusterState
+from gpolicy.cluster.state_files import state_digest
 from gpolicy.cluster.terms import Terms
 from gpolicy.errors import ExitCode, GpolicyError
 from gpolicy.findings import Finding, Severity, told

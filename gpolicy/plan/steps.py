@@ -13,7 +13,6 @@ from functools import partial
 from gpolicy.cluster.state import ClusterState, Unreadable
 from gpolicy.errors import RequestError
 from gpolicy.ganeti import commands
-from gpolicy.ganeti.commands import Command
 from gpolicy.ganeti.expressible import RESET, InexpressibleError, Reset
 from gpolicy.ganeti.vocabulary import Level, Path, Value, Values
 from gpolicy.plan.changes import MEMBERSHIP, NAME, TAGS, Change, ChangeAction, Objection, label_of, new_names, words
@@ -24,7 +23,7 @@ from gpolicy.printable import some
 Assignments = dict[Path, Value | Reset]
 _Back = Inverse | None
 _Effects = tuple[Effect, ...]
-_Make = Callable[[], Command]
+_Make = Callable[[], commands.Command]
 
 TEMPLATES: Path = ("enabled_disk_templates",)
 GROUP_TEMPLATES: Path = ("ipolicy", "disk-templates")

@@ -13,7 +13,6 @@ from gpolicy.ganeti.amounts import parse_bounded_size, parse_rate, round_size
 from gpolicy.ganeti.parameters import FAMILIES, as_word, canonical, parameter_at
 from gpolicy.ganeti.vocabulary import SPEC_SIZES, TAG_FAMILIES, Level, Parameter, Path, Type, Value
 from gpolicy.policy import edits, model, source_file
-from gpolicy.policy.model import RULES
 from gpolicy.policy.source_file import Located, Pointer, T, YamlDocument, last_key, place_name
 
 Report = Callable[[Finding], None]
@@ -253,7 +252,7 @@ class Builder(DocumentReader):
             yield Located(model.OwnedPrefix(prefix, frozenset(map(Level, levels))), self.at(("owns", index)))
 
     def _rule_tags(self) -> Iterator[tuple[Pointer, Located[str]]]:
-        for family, pointer in RULES.items():
+        for family, pointer in model.RULES.items():
             items: Any = self.root
             for key in pointer:
                 items = items.get(key, {})

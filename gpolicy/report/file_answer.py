@@ -11,8 +11,8 @@ from gpolicy.apply.journal import BEGIN, FORMAT_VERSION, KIND, EventName, check_
 from gpolicy.apply.journal_file import how_ended, read_journal
 from gpolicy.cluster.json_input import parse_json, read_bytes
 from gpolicy.cluster.record import Record, shown
-from gpolicy.cluster.snapshot import KIND as SNAPSHOT
-from gpolicy.cluster.snapshot import parse_snapshot
+from gpolicy.cluster.state_files import KIND as SNAPSHOT
+from gpolicy.cluster.state_files import parse_snapshot
 from gpolicy.colour import Tone
 from gpolicy.errors import InputError
 from gpolicy.json_values import json_text

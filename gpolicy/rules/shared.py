@@ -17,20 +17,10 @@ from gpolicy.ganeti.parameters import PARAMETERS, default_in, parameter_at
 from gpolicy.ganeti.vocabulary import Level, Path, Reach, Type, Value
 from gpolicy.guessing import did_you_mean_one_of, name_meant, surely_meant
 from gpolicy.policy import model
-from gpolicy.policy.model import (
-    INHERIT,
-    ClusterPolicy,
-    Declared,
-    GroupPolicy,
-    Hardware,
-    Leaf,
-    NodeSetPolicy,
-    promised_nodes,
-)
+from gpolicy.policy.model import ClusterPolicy, Declared, GroupPolicy, Leaf, NodeSetPolicy
 from gpolicy.policy.scenario import Scenario, Sizes
 from gpolicy.policy.source_file import Located
-from gpolicy.printable import listed
-from gpolicy.printable import named as in_words
+from gpolicy.printable import listed, named
 
 ALLOC_POLICY: Final[Path] = ("alloc_policy",)
 CLOSED: Final = "unallocable"
@@ -142,7 +132,7 @@ def declared_for(context: Context, node: str, path: Path) -> Leaf | None:
     """Return the declared value that counts for an observed node: of its sets, else its group, else the cluster."""
     wanted = context.desired.nodes.get(node)
     leaf = wanted.leaves.get(path) if wanted else None
-    if leaf is not None and leaf.value is not INHERIT:
+    if leaf is not None and leaf.value is not model.INHERIT:
         return leaf
     group = context.policy.groups.get(context.members.group_of.get(node, ""))
     return (context.own(group, path) if group else None) or context.cluster_leaf(path)
@@ -165,7 +155,7 @@ def _groups_of_nodes(context: Context) -> dict[str, list[str]]:
     """Return the nodes that groups surely name, each with those groups: one, or the policy is wrong."""
     homes: dict[str, list[str]] = {}
     for group in context.groups:
-        for name in promised_nodes(group) or ():
+        for name in model.promised_nodes(group) or ():
             homes.setdefault(name, []).append(group.name)
     return homes
 
@@ -255,7 +245,7 @@ def unknown_group(
 def unknown_spec(
     context: Context,
     subject: Declared | str,
-    named: Located[str] | str | None,
+    of_group: Located[str] | str | None,
     spec: Located[str],
     who: str = "",
 ) -> Iterator[Hit]:
@@ -263,7 +253,7 @@ def unknown_spec(
 
     It stands at the name of the group, where that is written and exactly one other group has the spec.
     """
-    group = named.value if isinstance(named, Located) else named
+    group = of_group.value if isinstance(of_group, Located) else of_group
     known = context.spec_names(group) if group is None or group in context.known_groups else None
     if known is None or spec.value in known:
         return
@@ -287,14 +277,14 @@ def unknown_spec(
         return
     having = [item.name for item in context.groups if spec.value in [pair.name for pair in context.pairs(item)]]
     is_other = declared is not None and len(having) == 1 and surely_meant(spec.value, known) is None
-    if isinstance(named, Located) and is_other:
+    if isinstance(of_group, Located) and is_other:
         hint = f"is group {having[0]} meant, which has it? Else {as_well or hint}"
-        missing = f"another group at {named.span}"
+        missing = f"another group at {of_group.span}"
         related = (*see(spec.span, "the size is named here"), *related)
-        yield hit(subject, message, named.span, hint, related, missing=missing)
+        yield hit(subject, message, of_group.span, hint, related, missing=missing)
         return
     hint += f"; if the inherited one is meant, {as_well}" if lost else ""
-    hint += f"; {in_words('group', having[:3])} {'has' if len(having) == 1 else 'have'} it" if having else ""
+    hint += f"; {named('group', having[:3])} {'has' if len(having) == 1 else 'have'} it" if having else ""
     yield hit(subject, message, spec.span, hint, related, missing=missing)
 
 
@@ -304,8 +294,8 @@ def forgotten_base(context: Context, group: Declared | None) -> str:
     if group is None or group.extends or len(others) < _LEAST_WITH_BASE:
         return ""
     common = set[str].intersection(*({entry.value for entry in item.extends} for item in others))
-    named = next((entry.value for entry in others[0].extends if entry.value in common), "")
-    return f"`extends: {named}` in {group.title}" if named else ""
+    base = next((entry.value for entry in others[0].extends if entry.value in common), "")
+    return f"`extends: {base}` in {group.title}" if base else ""
 
 
 def lost_sizes(context: Context, declared: Declared, sizes: Mapping[str, int], what: str) -> Hit | None:
@@ -359,7 +349,7 @@ def sizes_of(scenario: Scenario) -> Iterator[Sizes]:
     yield from (item.sizes for part in scenario.stage.simulated for item in part.instances)
 
 
-def promised_disk(hardware: Hardware) -> Located[int] | None:
+def promised_disk(hardware: model.Hardware) -> Located[int] | None:
     """Return the promised disk of a node, MiB: the sum of its volumes; None if they are not promised."""
     sizes, count = hardware.pv_sizes, hardware.volume_count
     if not sizes or count is None:
@@ -368,7 +358,7 @@ def promised_disk(hardware: Hardware) -> Located[int] | None:
     return Located(total, sizes[0].span)
 
 
-def exclusive_groups(context: Context) -> Iterator[tuple[GroupPolicy, Leaf, Hardware]]:
+def exclusive_groups(context: Context) -> Iterator[tuple[GroupPolicy, Leaf, model.Hardware]]:
     """Yield the groups that promise hardware and are known to have exclusive storage on."""
     for group in context.groups:
         exclusive = context.exclusive(group)
@@ -395,9 +385,9 @@ def unknown_in_sets(
     else:
         return  # the node may be one that a pattern with a slip means
     for nodes in context.policy.node_sets:
-        named = (entry for entry in nodes.nodes if not model.unlikely(entry.value))  # else GP612
+        likely = (entry for entry in nodes.nodes if not model.unlikely(entry.value))  # else GP612
         unknown = []
-        for entry in named:
+        for entry in likely:
             absent = known.absent(entry.value)[:1] if live is None else []  # else GP606
             unknown += [Located(name, entry.span) for name in absent]
             unknown += [entry] if not absent and not known.may_have(entry.value) else []

@@ -23,8 +23,8 @@ from gpolicy.allocator.compiled_allocation import Budget
 from gpolicy.analysis.declared_resources import declared_numbers, only_named
 from gpolicy.analysis.spec_pairs import MINMAX, pair_names
 from gpolicy.cluster.htools_sources import built_in_values
-from gpolicy.cluster.snapshot import parse_snapshot
 from gpolicy.cluster.state import ClusterObject, ClusterState, LiveGroup, LiveNode, PhysicalVolume, Resources
+from gpolicy.cluster.state_files import parse_snapshot
 from gpolicy.errors import GpolicyError
 from gpolicy.findings import Severity
 from gpolicy.ganeti.parameters import fill

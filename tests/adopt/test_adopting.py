@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from gpolicy.adopt.adopting import Adopted, adopt
-from gpolicy.cluster.snapshot import write_snapshot
 from gpolicy.cluster.sources import read_state
 from gpolicy.cluster.state import ClusterObject, ClusterState, LiveGroup, LiveNode
+from gpolicy.cluster.state_files import write_snapshot
 from gpolicy.forecast.telling import FORECAST
 from gpolicy.ganeti.parameters import fill
 from gpolicy.ganeti.vocabulary import Level, Value, Values

@@ -26,8 +26,8 @@ from gpolicy.analysis.hail import as_hail_reads
 from gpolicy.analysis.loaded_state import group_data
 from gpolicy.analysis.losses import SureLosses, lose
 from gpolicy.analysis.node_losses import GroupRedundancy, redundancy
-from gpolicy.cluster.snapshot import read_snapshot
 from gpolicy.cluster.state import ClusterState
+from gpolicy.cluster.state_files import read_snapshot
 from gpolicy.cluster.terms import GroupTerms, Limits
 from gpolicy.errors import GpolicyError, RequestError
 from gpolicy.ganeti.vocabulary import Values

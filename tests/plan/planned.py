@@ -10,8 +10,8 @@ from pathlib import Path as FilePath
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from gpolicy.cluster.config_data import read_config_file
 from gpolicy.cluster.state import ClusterObject, ClusterState, Identity, LiveGroup, LiveInstance, LiveNode, Unreadable
+from gpolicy.cluster.state_files import read_config_file
 from gpolicy.forecast.telling import FORECAST
 from gpolicy.ganeti.parameters import fill
 from gpolicy.ganeti.vocabulary import Level, Values

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from gpolicy.cluster.snapshot import state_digest
 from gpolicy.cluster.state import Identity, Unreadable
+from gpolicy.cluster.state_files import state_digest
 from gpolicy.ganeti.parameters import flatten
 from gpolicy.ganeti.vocabulary import DEFAULT_MAX, DEFAULT_MIN, Level, TakesEffect, Value, Values
 from gpolicy.plan.changes import ChangeAction, Risk

@@ -10,8 +10,8 @@ from random import Random
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
-from gpolicy.cluster.config_data import parse_config
 from gpolicy.cluster.state import ClusterObject, ClusterState, Identity, LiveGroup, LiveInstance, LiveNode
+from gpolicy.cluster.state_files import parse_config
 from gpolicy.ganeti.parameters import fill
 from gpolicy.ganeti.vocabulary import Level, Path, Value, Values
 from gpolicy.plan.plan import Plan, make_plan

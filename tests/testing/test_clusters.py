@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from gpolicy.cluster.snapshot import write_snapshot
 from gpolicy.cluster.sources import read_state
 from gpolicy.cluster.state import ClusterState, Resources
+from gpolicy.cluster.state_files import write_snapshot
 from gpolicy.cluster.terms import VolumeSize
 from gpolicy.policy.model import Policy
 from gpolicy.testing.running_tests import Stages, run_tests

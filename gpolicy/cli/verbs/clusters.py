@@ -158,7 +158,7 @@ def snapshot(
 
 
 def _snapshot(target: Target, output: Path, *, keep: int | None) -> Report:
-    from gpolicy.cluster.snapshot import write_snapshot  # noqa: PLC0415
+    from gpolicy.cluster.state_files import write_snapshot  # noqa: PLC0415
     from gpolicy.fleet.choosing import prune_snapshots, snapshot_file  # noqa: PLC0415
 
     if keep is not None and not target.several:

@@ -12,7 +12,7 @@ from gpolicy.checking.pairs import amount
 from gpolicy.checking.rule import Hit, Same, When, error, hit, see, warning
 from gpolicy.findings import NO_PLAN, RuleParameter, Severity, Span
 from gpolicy.ganeti.vocabulary import Level, Path
-from gpolicy.policy.kinds import BUILT_IN, Measure
+from gpolicy.policy.kinds import BUILT_IN, Guard, Measure
 from gpolicy.policy.source_file import Located
 from gpolicy.printable import count, named, some
 from gpolicy.rules.node_limits import excesses_by_group, own_pool
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from gpolicy.plan.built_in_guards import GuardResult
     from gpolicy.plan.changes import Objection
     from gpolicy.plan.projection import Prospect
-    from gpolicy.policy.kinds import Guard
     from gpolicy.policy.model import Declared
 
 _CAUSES: Final = {"disk-templates": DISK_TEMPLATES, "spindles": EXCLUSIVE_STORAGE}

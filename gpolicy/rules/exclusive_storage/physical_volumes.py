@@ -5,28 +5,24 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from gpolicy.checking.context import DISK_TEMPLATES, EXCLUSIVE_STORAGE, VCPU_RATIO, Context
 from gpolicy.checking.pairs import amount
 from gpolicy.checking.rule import Hit, When, error, hit, information, warning
-from gpolicy.cluster.terms import MARGIN, RESERVED
-from gpolicy.cluster.volume_pools import matches
+from gpolicy.cluster.state import LiveNode
+from gpolicy.cluster.terms import MARGIN, RESERVED, VolumeTerms
+from gpolicy.cluster.volume_pools import VolumePool, matches
 from gpolicy.findings import Related, Span
 from gpolicy.ganeti.releases import release_key
 from gpolicy.ganeti.vocabulary import Level
 from gpolicy.guessing import is_one_slip
 from gpolicy.policy.model import ClusterPolicy, GroupPolicy, is_glob
+from gpolicy.policy.source_file import Located
 from gpolicy.printable import count, some
 from gpolicy.resolve.desired import volume_terms
 from gpolicy.rules.node_limits import METAVG, VOLUME_GROUP, own_pool, terms_in
 from gpolicy.rules.shared import exclusive_groups, exclusive_hit, in_force, moved, of_cluster
-
-if TYPE_CHECKING:
-    from gpolicy.cluster.state import LiveNode
-    from gpolicy.cluster.terms import VolumeTerms
-    from gpolicy.cluster.volume_pools import VolumePool
-    from gpolicy.policy.source_file import Located
 
 _PARTITION: Final = re.compile(r"(/dev/(?:[shv]|xv)d[a-z]+|/dev/[^/]*[0-9](?=p))p?[0-9]+")
 _USUAL_DISK: Final = re.compile("([shv]|xv)d[a-z]*|nvme|mapper|disk|[dm][dm]|[a-z]*bd")

@@ -19,8 +19,7 @@ from gpolicy.ganeti.vocabulary import GANETI_PORTS, INSTANCE_PORTS, Level, Path,
 from gpolicy.guessing import is_typing_slip
 from gpolicy.policy import edits
 from gpolicy.policy.model import INHERIT, Leaf
-from gpolicy.printable import count as in_words
-from gpolicy.printable import listed
+from gpolicy.printable import count, listed
 from gpolicy.rules import shared
 
 _ALWAYS_EXPRESSIBLE: Final = frozenset({Type.BOOL, Type.FLOAT, Type.CHOICE})  # once they conform to the schema
@@ -286,11 +285,11 @@ def uid_pool_too_small(context: Context) -> Iterator[Hit]:
     own = [item for item in (leaf, model.leaf) if item is not None]
     if not own or not isinstance(ranges, list) or not all(isinstance(item, list) for item in ranges):
         return
-    count = sum(int(str(high)) - int(str(low)) + 1 for low, high in cast(list[Any], ranges))
+    present = sum(int(str(high)) - int(str(low)) + 1 for low, high in cast(list[Any], ranges))
     needed = _instances_of_a_node(context)
-    if count < needed:
+    if present < needed:
         place, related, _ = shared.places(context, cluster, model)
-        has = in_words(count, "user ID") if count else "no user IDs"
+        has = count(present, "user ID") if present else "no user IDs"
         is_said = leaf is not None or context.state is not None
         where = "uid_pool has" if is_said else "the policy declares no uid_pool, which has"
         message = f"security_model pool needs a user ID for each instance of a node, {needed} or more,"

@@ -23,7 +23,6 @@ from gpolicy.policy import edits
 from gpolicy.policy.model import OwnedPrefix
 from gpolicy.printable import some
 from gpolicy.rules.tags import domains
-from gpolicy.rules.tags.domains import begins_of, sides, suffixes, without_prefix, without_tag
 
 _LONGEST: Final = 128
 _REPAIR: Final = "ganeti:watcher:autorepair:"
@@ -103,7 +102,7 @@ def tag_of_tool(context: Context) -> Iterator[Hit]:
     for tag in context.tags:
         if any(f"{tag.text}:".startswith(prefix) for prefix in _OF_TOOLS[:2]) or tag.text == _OF_TOOLS[2]:
             message = f"{tag.text} belongs to the tool that sets it"
-            yield hit(tag.label, message, tag.span, "leave it out of the policy", fix=without_tag(context, tag))
+            yield hit(tag.label, message, tag.span, "leave it out of the policy", fix=domains.without_tag(context, tag))
     for rules in context.policy.tag_rules:
         for owned in rules.owns:
             if is_of_tool(owned.value):
@@ -125,9 +124,9 @@ def _covers(prefix: str, tag: str) -> bool:
 
 @warning("GP509")
 def tag_wrong_level(context: Context) -> Iterator[Hit]:
-    names = suffixes(context.tags, "nlocation", "migration")
+    names = domains.suffixes(context.tags, "nlocation", "migration")
     for tag in context.tags:
-        is_of_nodes = tag.text.startswith(_STANDBY) or not names.isdisjoint(begins_of(tag.text))
+        is_of_nodes = tag.text.startswith(_STANDBY) or not names.isdisjoint(domains.begins_of(tag.text))
         if tag.family and tag.level is not Level.CLUSTER:
             right = "the cluster"
         elif tag.level is not Level.NODE and is_of_nodes:
@@ -189,9 +188,9 @@ def tag_raw_prefix(context: Context) -> Iterator[Hit]:
 @error("GP512")
 def tag_rule_with_prefix(context: Context) -> Iterator[Hit]:
     for tag in context.tags:
-        for written in sides(tag) if tag.family == "allowmigration" else (tag.suffix,):
+        for written in domains.sides(tag) if tag.family == "allowmigration" else (tag.suffix,):
             if tag.typed and written.startswith(HTOOLS):
-                meant = without_prefix(written)
+                meant = domains.without_prefix(written)
                 hint = f"write {meant}" if meant else "write only what the rule is about"
                 fix = edits.replace_word(context.policy, tag.span, written.rstrip(":"), meant) if meant else None
                 yield hit(tag.label, f"{written.rstrip(':')} would become the tag {tag.text}", tag.span, hint, fix=fix)
