@@ -82,7 +82,7 @@ class Parameter:
     one of its own; families (ipolicy, ndparams, …) share theirs. `opcode` is the field of the cluster-modify
     opcode, where it is not the stored name. `since`/`until`: first release that has it, first that has not.
     `new_default`, `new_maximum`: the release that changed it, and what to. `numbers`: the only ones that a number may
-    be; `form`: the pattern of a text (`gpolicy.ganeti.vocabulary`). `reach`: what root on the nodes does with the
+    be; `form`: the pattern of a text (below). `reach`: what root on the nodes does with the
     value. `example`: a value to show where the default is none or empty.
     """
 
