@@ -19,7 +19,6 @@ from pathlib import Path
 
 import checkout  # noqa: F401
 
-from gpolicy.cluster.snapshot import write_snapshot
 from gpolicy.cluster.state import (
     ClusterObject,
     ClusterState,
@@ -30,9 +29,9 @@ from gpolicy.cluster.state import (
     LiveNode,
     Resources,
 )
-from gpolicy.ganeti.parameter import Level, Value, Values
+from gpolicy.cluster.state_files import write_snapshot
 from gpolicy.ganeti.parameters import default_in, fill, known_in, parameters_of
-from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS
+from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS, Level, Value, Values
 
 SEED = 200
 VERSION = "3.0"

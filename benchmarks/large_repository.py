@@ -17,7 +17,7 @@ from pathlib import Path
 import checkout  # noqa: F401
 from large_cluster import BATCH, WEB, cluster_with
 
-from gpolicy.cluster.snapshot import write_snapshot
+from gpolicy.cluster.state_files import write_snapshot
 from gpolicy.plan.projection import prospect
 from gpolicy.policy.loading import load_policy
 

@@ -15,7 +15,7 @@ ROOMS: Final[dict[str, tuple[list[str], list[str]]]] = {
     "render": (["render/*"], ["render"]),
     "report": (["report/*"], ["report", "drift/test_drift_reports.py", "evacuate", "show", "suggest", *_VERBS]),
     "impact": (["impact/*"], ["impact", "plan/test_projected_measurements.py"]),
-    "resolve": (["resolve/desired", "resolve/terms"], ["resolve", "plan/test_terms.py", "plan/test_diff.py"]),
+    "resolve": (["resolve/desired"], ["resolve", "plan/test_terms.py", "plan/test_diff.py"]),
     "drift": (["drift/*"], ["drift"]),
     "engine": ([f"allocator/{name}" for name in _ENGINE], ["allocator"]),
 }

@@ -20,10 +20,9 @@ from measuring import run
 from realistic import realistic
 
 from gpolicy.adopt.adopting import adopt
-from gpolicy.cluster.config_data import read_config_file
 from gpolicy.cluster.htools_sources import parse_text
-from gpolicy.cluster.snapshot import write_snapshot
 from gpolicy.cluster.state import ClusterState
+from gpolicy.cluster.state_files import read_config_file, write_snapshot
 from gpolicy.writing.new_files import write_files
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -14,9 +14,8 @@ from typing import Any, Final
 from hypothesis import strategies as st
 
 from gpolicy.cluster.state import ClusterObject, ClusterState, Identity, LiveDisk, LiveGroup, LiveInstance, LiveNode
-from gpolicy.ganeti.parameter import Level, Parameter, Path, Type, Value, Values
 from gpolicy.ganeti.parameters import canonical, fill, known_in, parameters_of
-from gpolicy.ganeti.vocabulary import DEFAULT_MAX, DEFAULT_MIN, SPEC_SIZES
+from gpolicy.ganeti.vocabulary import DEFAULT_MAX, DEFAULT_MIN, SPEC_SIZES, Level, Parameter, Path, Type, Value, Values
 
 VERSION: Final = "3.0"
 TEMPLATES: Final = ("plain", "drbd", "file", "rbd", "diskless", "ext")

@@ -22,12 +22,10 @@ from gpolicy.cluster.state import ClusterState, LiveGroup
 from gpolicy.drift.unit_writer import How, Proof, Unit, UnitWriter, WayToWrite, look
 from gpolicy.drift.units import NODES, set_nodes
 from gpolicy.ganeti.commands import TAG
-from gpolicy.ganeti.parameter import Level, Path, Values
 from gpolicy.ganeti.releases import DEFAULT_VERSION, release_of, unknown_release
-from gpolicy.ganeti.vocabulary import TAG_FAMILIES
-from gpolicy.plan.change import MEMBERSHIP, NAME
+from gpolicy.ganeti.vocabulary import TAG_FAMILIES, Level, Path, Values
+from gpolicy.plan.changes import MEMBERSHIP, NAME, Key
 from gpolicy.plan.diff import TOOL_TAGS
-from gpolicy.plan.part import Key
 from gpolicy.policy.model import Policy
 from gpolicy.policy.yaml_reader import read_yaml
 from gpolicy.printable import free_name, listed

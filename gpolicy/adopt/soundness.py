@@ -12,8 +12,8 @@ from gpolicy.checking.checking import Examination
 from gpolicy.cluster.state import ClusterState
 from gpolicy.findings import Finding, Severity, Span
 from gpolicy.forecast.telling import FORECAST
-from gpolicy.ganeti.parameter import Path, Values
 from gpolicy.ganeti.parameters import default_in, parameter_at, position
+from gpolicy.ganeti.vocabulary import Path, Values
 from gpolicy.plan.projection import prospect
 from gpolicy.policy.kinds import KINDS, Measure, build_guards
 from gpolicy.policy.model import ClusterPolicy, GroupPolicy, NodeSetPolicy, Policy, TagRulesPolicy

@@ -31,9 +31,8 @@ from gpolicy.allocator.enumerations import BY_ADMIN_STATE, NO_NODE, AllocPolicy,
 from gpolicy.allocator.merge import Cluster, merge
 from gpolicy.cluster.state import ClusterState, LiveGroup, LiveInstance, LiveNode, Resources
 from gpolicy.errors import GpolicyError, about
-from gpolicy.ganeti.parameter import Value, Values
 from gpolicy.ganeti.releases import n1_by_unallocated
-from gpolicy.ganeti.vocabulary import DRBD_METADATA, SPEC_PARAMETERS
+from gpolicy.ganeti.vocabulary import DRBD_METADATA, SPEC_PARAMETERS, Value, Values
 from gpolicy.printable import count, named, some
 
 KVM_NODE_MEMORY: Final = 4096

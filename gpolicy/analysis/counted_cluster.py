@@ -29,10 +29,9 @@ from gpolicy.analysis.binding import Binding, Cause, binding
 from gpolicy.analysis.hail import as_reported, hail_allocator, no_disk_words, rules_of, without_nodes
 from gpolicy.analysis.losses import FirstLoss, first_loss
 from gpolicy.analysis.wanted_instance import Unmade, spec_disks, unmade
-from gpolicy.cluster.terms import NO_LIMITS, Limits
+from gpolicy.cluster.terms import NO_LIMITS, Limits, VolumeSize
 from gpolicy.errors import GpolicyError, InputError
 from gpolicy.ganeti.htools_reading import HailParameters
-from gpolicy.ganeti.volume_arithmetic import VolumeSize
 
 _Result = TypeVar("_Result")
 

@@ -22,8 +22,7 @@ from gpolicy.cluster.state import ClusterState, LiveNode
 from gpolicy.cluster.terms import HYPERVISORS, VOLUME_GROUP
 from gpolicy.cluster.volume_pools import separate_metavg
 from gpolicy.ganeti.amounts import exact_size
-from gpolicy.ganeti.parameter import Level, Path, Values
-from gpolicy.ganeti.vocabulary import DISK_STATE, HV_STATE
+from gpolicy.ganeti.vocabulary import DISK_STATE, HV_STATE, Level, Path, Values
 
 _CPUS: Final = ("cpu_total", "cpu_node")
 _TOTALS: Final = frozenset({"mem_total", "cpu_total", "disk_total"})

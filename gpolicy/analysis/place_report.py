@@ -25,10 +25,10 @@ from gpolicy.analysis.binding import Cause, pair_distance
 from gpolicy.analysis.hail import no_disk_words
 from gpolicy.analysis.wanted_instance import NEW, PlaceRequest
 from gpolicy.cluster.state import ClusterState
+from gpolicy.cluster.terms import VolumeSize
 from gpolicy.ganeti.amounts import SIZE_STEP_MIB as STEP
 from gpolicy.ganeti.amounts import exact_size
 from gpolicy.ganeti.htools_reading import HailParameters
-from gpolicy.ganeti.volume_arithmetic import VolumeSize
 from gpolicy.printable import count, named, some
 
 

@@ -32,10 +32,9 @@ from gpolicy.analysis.spec_pairs import PairNames
 from gpolicy.analysis.volume_resources import smallest_volumes, what_if_shares
 from gpolicy.analysis.wanted_instance import PlaceRequest, Unmade, unmade, wanted_group, wanted_instance, with_guarantee
 from gpolicy.cluster.state import ClusterState
-from gpolicy.cluster.terms import NO_LIMITS, Limits, limited, limits_in_force, shared_limits
+from gpolicy.cluster.terms import NO_LIMITS, Limits, VolumeSize, limited, limits_in_force, shared_limits
 from gpolicy.errors import InputError
 from gpolicy.ganeti.htools_reading import HailParameters
-from gpolicy.ganeti.volume_arithmetic import VolumeSize
 
 
 def place(

@@ -10,7 +10,7 @@ from gpolicy.analysis.allocator_input import policy_of
 from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import RequestError
 from gpolicy.ganeti.amounts import exact_size
-from gpolicy.ganeti.parameter import Value
+from gpolicy.ganeti.vocabulary import Value
 from gpolicy.guessing import did_you_mean, did_you_mean_one_of
 from gpolicy.policy.model import INHERIT, Declared, Policy
 from gpolicy.printable import count

@@ -16,8 +16,8 @@ from typing import Final
 
 from gpolicy.cluster.state import ClusterState, LiveInstance
 from gpolicy.errors import GpolicyError
-from gpolicy.ganeti.parameter import Path, Value
 from gpolicy.ganeti.parameters import spec_distance
+from gpolicy.ganeti.vocabulary import Path, Value
 
 _MINMAX: Final[Path] = ("ipolicy", "minmax")
 _TEMPLATES: Final[Path] = ("ipolicy", "disk-templates")

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from gpolicy.cluster.state import ClusterState, LiveNode
+from gpolicy.cluster.terms import VolumeSize
 from gpolicy.cluster.volume_pools import VolumesFrom, own_group, pools_of
 from gpolicy.ganeti.vocabulary import DRBD_METADATA
-from gpolicy.ganeti.volume_arithmetic import VolumeSize
 
 _LOCAL: Final = {"plain": 0, "drbd": DRBD_METADATA}
 """The templates of disks in a volume group, and what each disk takes beside its size."""

@@ -18,10 +18,9 @@ from gpolicy.allocator.policy_check import check_ipolicy
 from gpolicy.analysis.allocator_input import charged_space, policy_of
 from gpolicy.analysis.binding import Cause
 from gpolicy.cluster.state import ClusterState, LiveInstance
-from gpolicy.cluster.terms import shared_limits
+from gpolicy.cluster.terms import SpindleFault, VolumeSize, shared_limits, spindle_refusal
 from gpolicy.errors import GpolicyError, RequestError, about
 from gpolicy.ganeti.amounts import exact_size
-from gpolicy.ganeti.volume_arithmetic import SpindleFault, VolumeSize, spindle_refusal
 from gpolicy.guessing import did_you_mean, did_you_mean_one_of
 
 

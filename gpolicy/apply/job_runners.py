@@ -42,7 +42,7 @@ from gpolicy.cluster.sources import DESTINATIONS, SourceOptions, open_master, op
 from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import InputError, RequestError, UnreachableError
 from gpolicy.ganeti.commands import Route
-from gpolicy.ganeti.parameter import Value
+from gpolicy.ganeti.vocabulary import Value
 from gpolicy.guessing import closest
 from gpolicy.plan.step import PlannedCommand
 

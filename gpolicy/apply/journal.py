@@ -21,7 +21,7 @@ from typing import Final
 from gpolicy.cluster.json_input import parse_json
 from gpolicy.cluster.record import Record
 from gpolicy.errors import InputError
-from gpolicy.ganeti.parameter import Value
+from gpolicy.ganeti.vocabulary import Value
 
 BEGIN: Final = "begin"
 """The event with which each run begins, in every journal."""

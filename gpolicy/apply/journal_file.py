@@ -14,7 +14,7 @@ from gpolicy import __version__
 from gpolicy.apply.journal import ChainEnd, Direction, History, event_line, is_before_begin, mark_start, read_history
 from gpolicy.apply.runner import Runner
 from gpolicy.errors import GpolicyError, InputError, RequestError
-from gpolicy.ganeti.parameter import Value
+from gpolicy.ganeti.vocabulary import Value
 from gpolicy.opening import hidden_name, read_below, real_path, reason, sync_directory
 from gpolicy.plan.step import Procedure
 from gpolicy.printable import free_name

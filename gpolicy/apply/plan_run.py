@@ -39,7 +39,7 @@ from gpolicy.errors import GpolicyError, RequestError
 from gpolicy.ganeti.releases import release_of, unknown_release
 from gpolicy.impact.declared_guards import judge_declared_again
 from gpolicy.plan.built_in_guards import GuardResult, judge_again
-from gpolicy.plan.change import NAME, words
+from gpolicy.plan.changes import NAME, words
 from gpolicy.plan.effects import Effect, Progress, written
 from gpolicy.plan.plan import Plan
 from gpolicy.plan.step import Procedure

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from gpolicy.apply.journal import Fate, StepAttempt
-from gpolicy.cluster.snapshot import state_digest
 from gpolicy.cluster.state import HIDDEN_BY_RAPI, ClusterState, Identity, Unreadable
+from gpolicy.cluster.state_files import state_digest
 from gpolicy.ganeti.commands import Route
-from gpolicy.ganeti.parameter import Path, Value
 from gpolicy.ganeti.parameters import parameter_at
-from gpolicy.plan.change import NAME, TAGS
+from gpolicy.ganeti.vocabulary import Path, Value
+from gpolicy.plan.changes import NAME, TAGS
 from gpolicy.plan.effects import (
     Contents,
     Effect,

@@ -9,14 +9,13 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from importlib import import_module
 from pkgutil import walk_packages
-from types import ModuleType
 from typing import Final
 
 from gpolicy.checking import accepting, baseline, settings
 from gpolicy.checking.rule import Rule, When
 from gpolicy.findings import HOUSE, HOUSE_CODE, Finding, RuleInfo, Severity, warning_rule
 from gpolicy.guessing import did_you_mean
-from gpolicy.policy import structure
+from gpolicy.policy import source_file
 from gpolicy.policy.model import RULE_NAME
 
 _HOME: Final = "gpolicy.rules"
@@ -31,7 +30,7 @@ _LIKE_A_CODE: Final = re.compile(r"gp[0-9oil]+")
 _DIGITS: Final = str.maketrans("oil", "011")
 
 
-def rules_in(modules: Iterable[ModuleType]) -> tuple[Rule, ...]:
+def rules_in(modules: Iterable[object]) -> tuple[Rule, ...]:
     """Return the rules of modules, by code."""
     rules = {id(item): item for module in modules for item in vars(module).values() if isinstance(item, Rule)}
     return tuple(sorted(rules.values(), key=lambda rule: rule.info.code))
@@ -61,7 +60,7 @@ CATALOGUE: Final = catalogue(
         *(rule.info for rule in _ALL),
         *(
             item
-            for module in (structure, accepting, baseline, settings)  # the engine itself finds these
+            for module in (source_file, accepting, baseline, settings)  # the engine itself finds these
             for item in vars(module).values()
             if isinstance(item, RuleInfo)
         ),

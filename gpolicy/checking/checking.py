@@ -1,25 +1,39 @@
-"""Check one policy: findings about its structure and of the rules, less those that something accepts."""
+"""Check policies: findings about their structure and of the rules, less those that something accepts.
+
+Each is checked by the settings of its repository, and several together, less what its baseline accepts.
+"""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import partial
+from os.path import relpath
+from pathlib import Path
 from typing import Final
 
 from gpolicy.checking.accepting import Suppressions, Waivers, refusal
-from gpolicy.checking.baseline import Baseline
+from gpolicy.checking.baseline import Baseline, baseline_text, fingerprint, key_of, read_baseline
 from gpolicy.checking.catalogue import CATALOGUE, FLEET_RULES, RULES, find_rule, rules_named
-from gpolicy.checking.consequences import folded, is_said_better
+from gpolicy.checking.consequences import folded, is_said_better, one_for_each_missing
 from gpolicy.checking.context import NO_FORECAST, Context, Forecast
 from gpolicy.checking.rule import Fleet, Hit, When
 from gpolicy.checking.settings import DEFAULT, Settings, idle_globs
+from gpolicy.checking.settings_tables import NONE, Overrides, settings_for, settings_of_each
 from gpolicy.cluster.state import ClusterState
-from gpolicy.findings import HOUSE, HOUSE_CODE, WAIVER, Accepted, Finding, Severity, Span, by_place
+from gpolicy.errors import InputError, RequestError
+from gpolicy.findings import HOUSE, HOUSE_CODE, WAIVER, Accepted, Finding, Severity, Span, by_place, told
 from gpolicy.ganeti.releases import release_of
+from gpolicy.guessing import did_you_mean
+from gpolicy.opening import FileToWrite, real_path, tree_around
+from gpolicy.policy.files import boundary, policy_files, policy_roots, read_files
+from gpolicy.policy.kinds import KINDS, OBJECTS
+from gpolicy.policy.loading import load_policy
 from gpolicy.policy.model import Policy
+from gpolicy.policy.source_file import FILE_NOT_READ, Files, SourceFile, YamlDocument
 
 _ALWAYS_RUN: Final = frozenset(info.code for info in CATALOGUE if info.code.startswith("GP0"))
 ACCEPTABLE: Final = frozenset(info.code for info in CATALOGUE if not refusal(info))
@@ -175,3 +189,244 @@ def _structure_hits(policy: Policy) -> Iterator[Hit]:
         around = documents[place.file] if place and finding.code in ACCEPTABLE else []
         inside = (label for span, label in around if place and place.lies_within(span))
         yield Hit(next(inside, ""), finding)
+
+
+_MOST_UNREAD: Final = 1000  # files that are looked at
+
+
+class Checker:
+    """Checks the policies at `roots` as often as is needed; settings and baselines are read once.
+
+    Without `baseline` nothing is accepted by one: a new one is to be written. `fleet` are the policies that others are
+    checked beside; without it, what these show together counts.
+    """
+
+    def __init__(
+        self,
+        roots: Sequence[Path],
+        state: ClusterState | None,
+        overrides: Overrides = NONE,
+        *,
+        today: date,
+        baseline: bool = True,
+        fleet: Members | None = None,
+        forecast: Forecast = NO_FORECAST,
+    ) -> None:
+        self._roots = roots
+        self._fleet = fleet
+        self._examination = partial(Examination, state=state, today=today, forecast=forecast, to_accept=not baseline)
+        self._settings = settings_of_each(roots, overrides)
+        files = dict.fromkeys(settings.baseline for settings in self._settings if settings.baseline and baseline)
+        self._read = partial(read_baseline, named=overrides.baseline is not None)
+        self._baselines = {path: self._read(path) for path in files}
+
+    def check(self, texts: Mapping[str, str] | None = None) -> list[Checked]:
+        """Return what is found in each policy, with `texts` in place of what is in the files of these names."""
+        return [item.run() for item in self.examinations(texts)]
+
+    def examinations(self, texts: Mapping[str, str] | None = None) -> list[Examination]:
+        """Return what `check` does once all policies are read. RequestError for a house rule that none has."""
+        policies = [member_policy(self._fleet or {}, root, texts) for root in self._roots]
+        known = {rule.word for policy in policies for rule in policy.house_rules}
+        unknown = sorted(set[str]().union(*(settings.kept for settings in self._settings)) - known)
+        if unknown and not any(policy.is_part for policy in policies):  # it would hide all findings
+            hint = did_you_mean(unknown[0], known, "write the name of a Rule document behind house/")
+            raise RequestError(f"`select` names {unknown[0]}, and no policy here has this house rule", hint=hint)
+        fleet = members_of(self._roots, policies) if self._fleet is None else self._fleet
+        unread = list(_read_by_none(self._roots, policies)) if self._fleet is None else []
+        replaced = {path: text for path in self._baselines if (text := (texts or {}).get(str(path))) is not None}
+        baselines = self._baselines | {path: self._read(path, text=text) for path, text in replaced.items()}
+        return [
+            self._examination(
+                policy=policy,
+                settings=settings,
+                baseline=baselines.get(settings.baseline) if settings.baseline else None,
+                fleet=(
+                    *(fleet[real_path(root)].hits if real_path(root) in fleet else ()),
+                    *(unread if root == self._roots[0] else ()),
+                ),
+            )
+            for root, policy, settings in zip(self._roots, policies, self._settings, strict=True)
+        ]
+
+
+def _read_by_none(roots: Sequence[Path], policies: Sequence[Policy]) -> Iterator[Hit]:
+    """Yield the files of a repository without objects, such as rules and guards, that none of its policies reads.
+
+    What is about objects may wait for somebody to extend it. Where only some policies are checked, nothing is found.
+    """
+    tree = tree_around(real_path(roots[0])) if len(roots) > 1 else None
+    read = {real_path(name) for policy in policies for name in policy.files}
+    with suppress(InputError):
+        left = [file for file in policy_files(tree) if real_path(file) not in read] if tree is not None else []
+        files = read_files(left[:_MOST_UNREAD], boundary(tree)).files.values() if tree is not None else ()
+        idle = [file.name for file in files if file.documents and not any(map(_may_be_base, file.documents))]
+        if tree and idle and set(map(real_path, policy_roots(tree))) == set(map(real_path, roots)):
+            message = "no policy reads this file: it is in none of their directories, and nothing extends it"
+            hint = "move its documents into a file that the policies extend, or into the directory of a policy"
+            for name in idle if roots[0].is_absolute() else map(relpath, idle):
+                yield Hit("", FILE_NOT_READ.finding(message, Span(name, 1, 1, 1, 1), hint=hint))
+
+
+def _may_be_base(document: YamlDocument) -> bool:
+    kind = KINDS.get(str(document.root.get("kind"))) if isinstance(document.root, dict) else None
+    return kind is None or kind.field == OBJECTS
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """The policy of one of several clusters, and what it shows only beside the others."""
+
+    policy: Policy
+    hits: Sequence[Hit]
+
+
+Members = Mapping[Path, Member]
+"""Members of a fleet by the real paths of their roots."""
+
+
+def members_of(roots: Sequence[Path], policies: Sequence[Policy]) -> Members:
+    """Return the policies at these roots, with what only several of them together show."""
+    return dict(zip(map(real_path, roots), map(Member, policies, check_fleet(policies)), strict=True))
+
+
+def member_policy(members: Members, root: Path, texts: Mapping[str, str] | None = None) -> Policy:
+    """Return the policy at `root`: of a member if it was read by this name; else, or with other `texts`, read anew."""
+    member = None if texts else members.get(real_path(root))
+    return member.policy if member is not None and member.policy.root == root else load_policy(root, texts)
+
+
+def check_by_settings(
+    policy: Policy,
+    state: ClusterState | None,
+    *,
+    today: date,
+    forecast: Forecast,
+    fleet: Sequence[Hit] = (),
+    only_errors: bool = False,
+    texts: Mapping[str, str] | None = None,
+) -> Checked:
+    """Return what is found, by the settings of its repository, in a policy from disk that other verbs work with.
+
+    `texts` may hold another text of its baseline, `fleet` is what it shows beside others.
+    `only_errors`: the caller asks for errors alone. Rules that need a forecast only warn, unless the settings say
+    otherwise.
+    """
+    settings = settings_for(policy.root or Path())
+    if only_errors and not settings.severities:
+        forecast = NO_FORECAST
+    path = settings.baseline
+    baseline = read_baseline(path, named=False, text=(texts or {}).get(str(path))) if path else None
+    checked = Examination(
+        policy=policy,
+        state=state,
+        today=today,
+        settings=settings,
+        baseline=baseline,
+        fleet=fleet,
+        forecast=forecast,
+        to_plan=True,
+    ).run()
+    return replace(checked, findings=list(one_for_each_missing(checked.findings)))
+
+
+def marked_new(now: Sequence[Accepted], files: Files, before: Sequence[Accepted], old: Files) -> list[Accepted]:
+    """Return the accepted findings of a policy, each with whether it is new beside those of its base."""
+    known = Counter(_identity(item.finding, old) for item in before)
+    keys = [_identity(item.finding, files) for item in now]
+    known.subtract(keys)
+    return [replace(item, new=known[key] < 0) for item, key in zip(now, keys, strict=True)]
+
+
+def _identity(finding: Finding, files: Files) -> tuple[str, str, str]:
+    return finding.key, finding.span.file if finding.span else "", fingerprint(finding, files)
+
+
+def editable_files(policies: Iterable[Policy]) -> dict[str, FileToWrite]:
+    """Return the files that a fix may be written to, with their places.
+
+    Those of the policies that were named, not the bases of theirs that lie elsewhere; not what a link leads to, and of
+    two names of one file the first.
+    """
+    names: dict[FileToWrite, str] = {}
+    for policy in policies:
+        within = boundary(policy.root or Path())
+        for name in policy.paths:
+            with suppress(OSError):
+                names.setdefault(within.target(name), name)
+    return {name: target for target, name in names.items()}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckReport:
+    """What the checks of several policies came to together: each finding once, by place.
+
+    `failing` are those that make the check fail, `fixable` is how many `check --fix` could fix.
+    """
+
+    findings: list[Finding]
+    files: Files
+    failing: frozenset[Finding]
+    accepted: list[Accepted]
+    fixable: int
+
+
+def report_together(checked: Sequence[Checked]) -> CheckReport:
+    """Return what was found in several policies together."""
+    found = one_for_each_missing(*(item.findings for item in checked))
+    failing = {one for item in checked for one in item.findings if item.settings.fails(one)}
+    findings = by_place(found)
+    edited = [{edit.span.file for edit in finding.fix.edits} for finding in told(findings) if finding.fix is not None]
+    editable = frozenset(editable_files(item.policy for item in checked) if edited else ())
+    return CheckReport(
+        findings=findings,
+        files=_files(checked),
+        failing=frozenset(one for one, same in found.items() if not failing.isdisjoint(same)),
+        accepted=list(dict.fromkeys(known for item in checked for known in item.accepted)),
+        fixable=sum(files <= editable for files in edited),
+    )
+
+
+def _files(checked: Sequence[Checked]) -> dict[str, SourceFile]:
+    return {name: file for item in checked for name, file in item.policy.files.items()}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewBaseline:
+    """The text of a baseline that accepts `count` findings, and what is `left` since no baseline can accept it."""
+
+    text: str
+    count: int
+    left: list[Checked]
+
+    @property
+    def is_possible(self) -> bool:
+        """Whether no error is left."""
+        return not any(finding.severity is Severity.ERROR for item in self.left for finding in item.findings)
+
+
+def new_baseline(checked: Sequence[Checked], path: Path) -> NewBaseline:
+    """Return the baseline for the file `path` that accepts what was found. RequestError if it may not be there."""
+    files = _files(checked)
+    _refuse_other_file(path, files)
+    findings = by_place(finding for item in checked for finding in item.findings)
+    taken = [finding for finding in findings if finding.code in ACCEPTABLE]
+    left = [replace(item, findings=[one for one in item.findings if one.code not in ACCEPTABLE]) for item in checked]
+    text = baseline_text((finding, key_of(finding, files, path)) for finding in taken)
+    return NewBaseline(text=text, count=len(taken), left=left)
+
+
+def _refuse_other_file(path: Path, files: Files) -> None:
+    """Raise RequestError where a baseline would replace something else: a file of the policy, or of anybody."""
+    if not path.is_file():
+        return  # nothing is there, or nothing that can be replaced
+    if any(Path(file).is_file() and path.samefile(file) for file in files):
+        raise RequestError(f"{path} is a file of the policy, it cannot be its baseline", hint="name another file")
+    if path.stat().st_size == 0:
+        return
+    try:
+        read_baseline(path)
+    except InputError as error:
+        reason = error.message.removeprefix(f"{path}: ")
+        hint = "name another file, or remove this one first"
+        raise RequestError(f"{path} exists and is not a baseline: {reason}", hint=hint) from None

@@ -19,7 +19,7 @@ from gpolicy.checking.pairs import JUDGES
 from gpolicy.checking.rule import Hit, Rule, Same
 from gpolicy.findings import BASE_FILE, Finding, Severity, Span, told
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS
-from gpolicy.policy.structure import SIZE_ROUNDED
+from gpolicy.policy.source_file import SIZE_ROUNDED
 
 _EXPLAINS: Final = {rule.info.code: rule for rule in RULES if rule.explains is not None}
 """The rules whose findings explain others, by code."""

@@ -10,21 +10,13 @@ from datetime import date
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar, cast
 
+from gpolicy.checking import tags as tagging
 from gpolicy.checking.pairs import Pair, pairs_of
 from gpolicy.checking.settings import Settings
-from gpolicy.checking.tags import (
-    Members,
-    Tag,
-    TaggedNode,
-    declared_tags,
-    promised_tags,
-    tagged_entries,
-    tagged_groups,
-    tagged_nodes,
-)
+from gpolicy.checking.tags import Members, Tag, TaggedNode
 from gpolicy.cluster.state import ClusterObject, ClusterState, LiveGroup, LiveInstance
 from gpolicy.findings import Finding, Severity, Span
-from gpolicy.ganeti.parameter import Level, Path
+from gpolicy.ganeti.vocabulary import Level, Path
 from gpolicy.policy.model import INHERIT, ClusterPolicy, Declared, GroupPolicy, Leaf, Leaves, Policy
 from gpolicy.policy.source_file import Pointer
 from gpolicy.resolve.desired import Desired, resolve
@@ -34,7 +26,7 @@ if TYPE_CHECKING:
     from gpolicy.checking.rule import Hit, Rule
     from gpolicy.impact.impact import Impact
     from gpolicy.plan.built_in_guards import GuardResult
-    from gpolicy.plan.change import Objection
+    from gpolicy.plan.changes import Objection
     from gpolicy.plan.projection import Prospect
     from gpolicy.policy.scenario import Scenario, StageEdit
     from gpolicy.testing.outcome import Outcome
@@ -184,24 +176,28 @@ class Context:
     @cached_property
     def tags(self) -> tuple[Tag, ...]:
         """All tags that the policy declares."""
-        return declared_tags(self.policy)
+        return tagging.declared_tags(self.policy)
 
     @cached_property
     def tagged_nodes(self) -> dict[str, tuple[TaggedNode, ...]]:
         """The nodes with their tags of each group whose nodes are all known by name."""
-        return promised_tags(self.policy) if self.state is None else tagged_nodes(self.policy, self.members)
+        return (
+            tagging.promised_tags(self.policy)
+            if self.state is None
+            else tagging.tagged_nodes(self.policy, self.members)
+        )
 
     @cached_property
     def tagged_groups(self) -> dict[str, TaggedNode]:
         """What every node of each other group has by the node sets of the policy."""
-        return tagged_groups(self.policy, self.tagged_nodes)
+        return tagging.tagged_groups(self.policy, self.tagged_nodes)
 
     @cached_property
     def all_tagged(self) -> tuple[TaggedNode, ...]:
         """All nodes whose tags are known: by name, by a pattern or by their group."""
         named = [node for nodes in self.tagged_nodes.values() for node in nodes]
         known = {node.name for node in named}
-        entries = tagged_entries(self.policy, known) if self.state is None else ()
+        entries = tagging.tagged_entries(self.policy, known) if self.state is None else ()
         return (*named, *self.tagged_groups.values(), *entries)
 
     @cached_property
@@ -330,22 +326,6 @@ class Context:
         names = [pair.word for pairs in lists for pair in pairs]
         unknown = not lists or any(not pairs for pairs in lists)
         return None if unknown and not names else list(dict.fromkeys(names))
-
-
-def number(leaf: Leaf) -> float:
-    """Return the number that a leaf of a numeric parameter holds."""
-    return cast(float, leaf.value)
-
-
-def texts(leaf: Leaf) -> tuple[str, ...]:
-    """Return the words that a leaf of a list parameter holds."""
-    return tuple(map(str, cast(list[Any], leaf.value)))
-
-
-def name_of(declared: Declared) -> str:
-    """Return how messages name an object: `the cluster`, `group gold`, `node set rack-1`."""
-    kind = {Level.CLUSTER: "the cluster", Level.GROUP: "group ", Level.NODE: "node set "}[declared.level]
-    return kind if declared.level is Level.CLUSTER else f"{kind}{declared.name}"
 
 
 class _Soundness:

@@ -20,7 +20,7 @@ from typing import Final, TypedDict, Unpack, cast
 
 from gpolicy.checking.context import Context
 from gpolicy.findings import Finding, Fix, Related, RuleInfo, RuleParameter, Severity, Span
-from gpolicy.ganeti.parameter import Path
+from gpolicy.ganeti.vocabulary import Path
 from gpolicy.policy.model import Declared, Policy
 
 

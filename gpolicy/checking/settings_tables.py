@@ -9,17 +9,7 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import Final
 
-from gpolicy.checking.catalogue import (
-    EVERY_RULE,
-    asked_codes,
-    family_of,
-    house_rules_kept,
-    ignored_codes,
-    is_family,
-    rules_named,
-    selects_nothing,
-    severities_by_code,
-)
+from gpolicy.checking import catalogue
 from gpolicy.checking.settings import DEFAULT, PerFile, Settings
 from gpolicy.errors import ArgumentError, GpolicyError
 from gpolicy.findings import RuleInfo, Severity
@@ -54,19 +44,19 @@ def _settings_in(file: SettingsFile) -> Settings:
     ignore = _rules(file, given["ignore"]) if "ignore" in given else []
     for word in ignore:
         _refuse_if_always_on(word, "ignored", partial(file.error, given["ignore"], word=word))
-        if select is None and family_of(word) == EVERY_RULE:
+        if select is None and catalogue.family_of(word) == catalogue.EVERY_RULE:
             hint = "name the rules or families that are not wanted"
             raise file.error(given["ignore"], "names every rule: nothing would count", hint, word)
-    if select is not None and selects_nothing(select, ignore):
+    if select is not None and catalogue.selects_nothing(select, ignore):
         what = "ignore excludes all of these rules" if select else "names no rule: nothing would count"
         raise file.error(given["select"], what, "leave it out to have every rule count")
-    ignored = ignored_codes(select, ignore)
+    ignored = catalogue.ignored_codes(select, ignore)
     severities = _written_severities(file, given.get("severity"))
     return Settings(
         ignored=ignored,
-        kept=house_rules_kept(select, ignored),
-        asked=asked_codes([*(select or ()), *severities]),
-        severities=severities_by_code(severities),
+        kept=catalogue.house_rules_kept(select, ignored),
+        asked=catalogue.asked_codes([*(select or ()), *severities]),
+        severities=catalogue.severities_by_code(severities),
         per_file=(*_per_file(file, given.get("per-file-ignores")), *_excluded(file)),
         fail_on=_LEAST_FAILING[_fail_on(file, given["fail-on"])] if "fail-on" in given else Severity.ERROR,
         baseline=_baseline(file, given["baseline"]) if "baseline" in given else None,
@@ -80,15 +70,15 @@ _Error = Callable[[str, str], GpolicyError]
 
 
 def _known(word: str, error: _Error) -> tuple[RuleInfo, ...]:
-    infos, hint = rules_named(word)
+    infos, hint = catalogue.rules_named(word)
     if not infos:
         raise error(f"there is no rule {shown(word)}", hint)
     return infos
 
 
 def _refuse_if_always_on(word: str, what: str, error: _Error) -> None:
-    info = rules_named(word)[0][0]
-    if info.stays and not is_family(word):
+    info = catalogue.rules_named(word)[0][0]
+    if info.stays and not catalogue.is_family(word):
         raise error(f"{info.code} {info.name} cannot be {what}: {info.stays}", "fix what it finds")
 
 
@@ -123,7 +113,7 @@ def _per_file(file: SettingsFile, place: Place | None) -> Iterator[PerFile]:
         words = _rules(file, item)
         for word in words:
             _refuse_if_always_on(word, "ignored", partial(file.error, item, word=word))
-        every = (info for word in words for info in rules_named(word)[0])
+        every = (info for word in words for info in catalogue.rules_named(word)[0])
         codes = frozenset(info.key for info in every if not info.stays)
         yield PerFile(glob=item.path[-1], codes=codes, directory=file.path.parent.resolve(), span=file.span(item))
 
@@ -152,7 +142,7 @@ def _parameters(file: SettingsFile, place: Place | None) -> Iterator[tuple[str, 
     for item in file.entries(place):
         word, error = item.path[-1], partial(file.error, item)
         info = _known(word, error)[0]
-        if is_family(word):
+        if catalogue.is_family(word):
             raise error("parameters belong to one rule", "write its code or name")
         known = {parameter.name: parameter for parameter in info.parameters}
         if not known:
@@ -203,12 +193,12 @@ def _overridden(settings: Settings, overrides: Overrides) -> Settings:
     ignore = list(_words("ignore", overrides.ignore))
     for word in ignore:
         _refuse_if_always_on(word, "ignored", partial(_option_error, "ignore"))
-    if select and selects_nothing(select, ignore):
+    if select and catalogue.selects_nothing(select, ignore):
         raise ArgumentError("ignore excludes all that --select names: no rule is left", hint="leave one of them out")
-    ignored = ignored_codes(select, ignore) if select else settings.ignored
+    ignored = catalogue.ignored_codes(select, ignore) if select else settings.ignored
     if ignore and not select:
-        ignored |= ignored_codes(None, ignore)
-        everything = ignored_codes((), ())
+        ignored |= catalogue.ignored_codes(None, ignore)
+        everything = catalogue.ignored_codes((), ())
         if settings.ignored and everything <= ignored and not everything <= settings.ignored:
             message = f"ignore excludes all that {settings.source} leaves: no rule is left"
             raise ArgumentError(message, hint="ignore less, or name rules with --select")
@@ -223,9 +213,9 @@ def _overridden(settings: Settings, overrides: Overrides) -> Settings:
     return replace(
         settings,
         ignored=ignored,
-        kept=house_rules_kept(select, ignored) if select else settings.kept,
-        asked=asked_codes([*select, *given]) | (frozenset() if select else settings.asked),
-        severities={**settings.severities, **severities_by_code(given)},
+        kept=catalogue.house_rules_kept(select, ignored) if select else settings.kept,
+        asked=catalogue.asked_codes([*select, *given]) | (frozenset() if select else settings.asked),
+        severities={**settings.severities, **catalogue.severities_by_code(given)},
         baseline=overrides.baseline or settings.baseline,
         ganeti_version=version,
         fail_on=settings.fail_on if fail_on is None else _LEAST_FAILING[fail_on],

@@ -11,10 +11,8 @@ from typing import Final, Generic, TypeVar
 
 from gpolicy.cluster.state import ClusterState, LiveNode
 from gpolicy.findings import Span
-from gpolicy.ganeti.parameter import Level
-from gpolicy.ganeti.vocabulary import TAG_FAMILIES
-from gpolicy.policy.model import GroupPolicy, NodeSetPolicy, Policy, promised_nodes
-from gpolicy.policy.node_patterns import WILDCARD, is_glob, matches, unlikely, written_out
+from gpolicy.ganeti.vocabulary import TAG_FAMILIES, Level
+from gpolicy.policy import model
 from gpolicy.resolve.desired import Desired
 
 
@@ -22,7 +20,7 @@ from gpolicy.resolve.desired import Desired
 class Members:
     """The groups of the observed cluster and their nodes, as the policy wants them; empty without a cluster."""
 
-    policy: Policy
+    policy: model.Policy
     state: ClusterState
     desired: Desired
 
@@ -42,11 +40,11 @@ class Members:
             found.setdefault(group, []).append(self.state.nodes[name])
         return found
 
-    def nodes_in(self, group: GroupPolicy) -> list[LiveNode]:
+    def nodes_in(self, group: model.GroupPolicy) -> list[LiveNode]:
         """Return the observed nodes that will be in a group, by name."""
         return self._by_group.get(group.name, [])
 
-    def hosts_in(self, group: GroupPolicy) -> list[LiveNode]:
+    def hosts_in(self, group: model.GroupPolicy) -> list[LiveNode]:
         """Return those of them that can have instances."""
         return [node for node in self.nodes_in(group) if node.vm_capable]
 
@@ -67,23 +65,23 @@ def takes_in(wide: str, narrow: str) -> bool:
     """Return whether a name or pattern surely matches whatever another one does."""
     if wide == narrow:
         return True
-    if not is_glob(narrow):
-        return matches(wide, narrow)
-    if not is_glob(wide) or "[!" in wide:
+    if not model.is_glob(narrow):
+        return model.matches(wide, narrow)
+    if not model.is_glob(wide) or "[!" in wide:
         return False
     examples = _examples(narrow)
-    return bool(examples) and all(matches(wide, name) for name in examples)
+    return bool(examples) and all(model.matches(wide, name) for name in examples)
 
 
 def share_nodes(one: str, other: str) -> bool:
     """Return whether two patterns surely mean common nodes: one takes all, or some written out, of the other."""
-    first, second = written_out(one), written_out(other)
+    first, second = model.written_out(one), model.written_out(other)
     if first is not None and second is not None:
         return not set(first).isdisjoint(second)
     if first is not None:
-        return any(matches(other, name) for name in first)
+        return any(model.matches(other, name) for name in first)
     if second is not None:
-        return any(matches(one, name) for name in second)
+        return any(model.matches(one, name) for name in second)
     return takes_in(one, other) or takes_in(other, one)
 
 
@@ -92,8 +90,8 @@ def _examples(pattern: str) -> tuple[str, ...]:
     """Return names that a pattern matches, for wildcards with a letter that none lists; none if it lists too many."""
     found: dict[str, None] = {}
     for letters in ("", _ANY * 2):
-        found.update(dict.fromkeys(written_out(_ANY_BUT.sub(_ANY, pattern).replace("*", letters)) or ()))
-    return tuple(found) if len(found) <= _MOST_EXAMPLES and all(matches(pattern, name) for name in found) else ()
+        found.update(dict.fromkeys(model.written_out(_ANY_BUT.sub(_ANY, pattern).replace("*", letters)) or ()))
+    return tuple(found) if len(found) <= _MOST_EXAMPLES and all(model.matches(pattern, name) for name in found) else ()
 
 
 HTOOLS: Final = "htools:"
@@ -126,7 +124,7 @@ class Tag:
         return self.text.removeprefix(TAG_FAMILIES[self.family]) if self.family else ""
 
 
-def declared_tags(policy: Policy) -> tuple[Tag, ...]:
+def declared_tags(policy: model.Policy) -> tuple[Tag, ...]:
     """Return all tags that the policy declares, those rendered from TagRules on the cluster included."""
     own = [(item.label, item.level, tag, False) for item in policy.objects for tag in item.tags or ()]
     rendered = [("cluster", Level.CLUSTER, tag, True) for rules in policy.tag_rules for tag in rules.tags]
@@ -166,19 +164,19 @@ class TaggedNode:
         return {domain: frozenset(tags) for domain, tags in found.items()}
 
 
-def promised_tags(policy: Policy) -> dict[str, tuple[TaggedNode, ...]]:
+def promised_tags(policy: model.Policy) -> dict[str, tuple[TaggedNode, ...]]:
     """Return the nodes of each group that names its nodes, with the tags of node sets; they may have others besides."""
     sets, left = _Sets.of(policy), _MOST_PROMISED
     promised: dict[str, tuple[TaggedNode, ...]] = {}
     for declared in policy.groups.values():
-        names = promised_nodes(declared) if declared.removed is None and left > 0 else None
+        names = model.promised_nodes(declared) if declared.removed is None and left > 0 else None
         if names is not None:
             promised[declared.name] = tuple(TaggedNode(name, sets.tags(name, declared.name)) for name in names)
             left -= len(names)
     return promised
 
 
-def tagged_nodes(policy: Policy, members: Members) -> dict[str, tuple[TaggedNode, ...]]:
+def tagged_nodes(policy: model.Policy, members: Members) -> dict[str, tuple[TaggedNode, ...]]:
     """Return the nodes of each group of an observed cluster, with the tags that stay and those that come."""
     sets = _Sets.of(policy)
     found: dict[str, list[TaggedNode]] = {}
@@ -195,14 +193,14 @@ def tagged_nodes(policy: Policy, members: Members) -> dict[str, tuple[TaggedNode
     return {group: tuple(nodes) for group, nodes in found.items()}
 
 
-def tagged_groups(policy: Policy, known: Collection[str]) -> dict[str, TaggedNode]:
+def tagged_groups(policy: model.Policy, known: Collection[str]) -> dict[str, TaggedNode]:
     """Return what all nodes have, by node sets, of each group that is not among those whose nodes are `known`."""
     sets = _Sets.of(policy)
     groups = (group for group in policy.groups.values() if group.removed is None and group.name not in known)
     return {group.name: TaggedNode(f"of group {group.name}", sets.of_all(group), several=True) for group in groups}
 
 
-def tagged_entries(policy: Policy, known: Collection[str]) -> Iterator[TaggedNode]:
+def tagged_entries(policy: model.Policy, known: Collection[str]) -> Iterator[TaggedNode]:
     """Yield what nodes have by the names and patterns of node sets, those not among the nodes that are `known`."""
     sets = _Sets.of(policy, likely=True)
     patterns = sets.by_pattern.all
@@ -211,11 +209,11 @@ def tagged_entries(policy: Policy, known: Collection[str]) -> Iterator[TaggedNod
         for pattern in (group.nodes or ()) if group.removed is None else ():
             groups.add(pattern.value, group.name)
     left = _MOST_COMPARED // (len(patterns) + len(policy.groups) + 1)
-    written = (name for text in patterns for name in written_out(text) or (text,))
+    written = (name for text in patterns for name in model.written_out(text) or (text,))
     for entry in islice(dict.fromkeys((*sets.by_name, *islice(written, left))), left):
-        if entry not in known and not unlikely(entry):
+        if entry not in known and not model.unlikely(entry):
             home = next(groups.taking_in(entry), "")
-            yield TaggedNode(entry, sets.tags(entry, home), several=is_glob(entry))
+            yield TaggedNode(entry, sets.tags(entry, home), several=model.is_glob(entry))
 
 
 @dataclass(slots=True)
@@ -226,14 +224,14 @@ class _Patterns(Generic[_Owner]):
     all: list[str] = field(default_factory=list)
 
     def add(self, pattern: str, owner: _Owner) -> None:
-        parts = WILDCARD.split(pattern.partition("[")[0])
+        parts = model.WILDCARD.split(pattern.partition("[")[0])
         order = len(parts[0]), len(self.all)
         self.all.append(pattern)
         self.by_letters.setdefault(max(parts, key=len)[:_LETTERS], []).append((order, pattern, owner))
 
     def taking_in(self, entry: str) -> Iterator[_Owner]:
         """Yield whose patterns surely match all that a name or pattern matches."""
-        text = next(iter(_examples(entry)), entry) if is_glob(entry) else entry
+        text = next(iter(_examples(entry)), entry) if model.is_glob(entry) else entry
         if len(self.by_letters) <= _FEW:
             letters = {part for part in self.by_letters if part in text}
         else:
@@ -250,18 +248,18 @@ class _Patterns(Generic[_Owner]):
 class _Sets:
     """The node sets that have tags, by the names, the patterns and the groups that they are about."""
 
-    by_name: dict[str, list[NodeSetPolicy]]
-    by_group: dict[str, list[NodeSetPolicy]]
-    by_pattern: _Patterns[NodeSetPolicy]
+    by_name: dict[str, list[model.NodeSetPolicy]]
+    by_group: dict[str, list[model.NodeSetPolicy]]
+    by_pattern: _Patterns[model.NodeSetPolicy]
 
     @classmethod
-    def of(cls, policy: Policy, *, likely: bool = False) -> _Sets:
+    def of(cls, policy: model.Policy, *, likely: bool = False) -> _Sets:
         """Return the node sets of a policy; `likely`: without patterns that have a slip."""
         sets = cls({}, {}, _Patterns())
         for node_set in policy.node_sets:
             for pattern in node_set.nodes if node_set.tags else ():
-                if is_glob(pattern.value):
-                    if not (likely and unlikely(pattern.value)):
+                if model.is_glob(pattern.value):
+                    if not (likely and model.unlikely(pattern.value)):
                         sets.by_pattern.add(pattern.value, node_set)
                 else:
                     sets.by_name.setdefault(pattern.value, []).append(node_set)
@@ -269,7 +267,7 @@ class _Sets:
                 sets.by_group.setdefault(group.value, []).append(node_set)
         return sets
 
-    def of_all(self, group: GroupPolicy) -> dict[str, tuple[str, Span] | None]:
+    def of_all(self, group: model.GroupPolicy) -> dict[str, tuple[str, Span] | None]:
         """Return the tags that the sets declare for all nodes of a group, as far as its patterns tell."""
         each = [self.tags(pattern.value, group.name) for pattern in group.nodes or ()] or [self.tags("", group.name)]
         return {tag: place for tag, place in each[0].items() if all(tag in tags for tags in each)}

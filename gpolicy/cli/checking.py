@@ -32,8 +32,7 @@ from gpolicy.use_cases.policies import CheckedPolicy, check_policy
 from gpolicy.use_cases.questions import OpenedCluster, open_cluster
 
 if TYPE_CHECKING:
-    from gpolicy.checking.checking import Checked, Examination
-    from gpolicy.checking.repository import Checker, Members
+    from gpolicy.checking.checking import Checked, Checker, Examination, Members
     from gpolicy.checking.settings_tables import Overrides
     from gpolicy.cli.options import Clusters, Outputs
     from gpolicy.cluster.state import ClusterState
@@ -67,7 +66,7 @@ def settings_mistakes(paths: Iterable[Path]) -> list[Finding]:
     found = []
     for file in files.values():
         from gpolicy.fleet.named_clusters import refuse_contradictions  # noqa: PLC0415
-        from gpolicy.policy.structure import SETTINGS_MISTAKE  # noqa: PLC0415
+        from gpolicy.policy.source_file import SETTINGS_MISTAKE  # noqa: PLC0415
 
         try:
             refuse_contradictions(file)
@@ -144,7 +143,7 @@ def with_new(
 
     `again` checks the same policies with the texts that their files had there.
     """
-    from gpolicy.checking.repository import marked_new  # noqa: PLC0415
+    from gpolicy.checking.checking import marked_new  # noqa: PLC0415
     from gpolicy.fleet.choosing import texts_before  # noqa: PLC0415
 
     places: list[str] = [known.place.file for item in checked for known in item.accepted if known.place]
@@ -169,7 +168,7 @@ def with_members(targets: Targets) -> Targets:
 
     What cannot be read, the check of its cluster says. One of more than `_FEW` clusters is looked at alone.
     """
-    from gpolicy.checking.repository import members_of  # noqa: PLC0415
+    from gpolicy.checking.checking import members_of  # noqa: PLC0415
 
     policies: dict[Path, Policy] = {}
     sources = {target.named.source for target in targets.targets if target.named}
@@ -186,7 +185,7 @@ def with_members(targets: Targets) -> Targets:
 
 
 def _checker(paths: Sequence[Path], target: Target, request: CheckRequest) -> Checker:
-    from gpolicy.checking.repository import Checker  # noqa: PLC0415 (other verbs need no rules)
+    from gpolicy.checking.checking import Checker  # noqa: PLC0415 (other verbs need no rules)
     from gpolicy.forecast.telling import FORECAST  # noqa: PLC0415
 
     named = [root for path in paths for root in policy_roots(path)]
@@ -227,7 +226,7 @@ def _refuse_options_together(request: CheckRequest) -> None:
 
 def _report(checked: list[Checked], request: CheckRequest, *, fixable: bool = True) -> Report:
     """Return the findings as a report."""
-    from gpolicy.checking.repository import report_together  # noqa: PLC0415
+    from gpolicy.checking.checking import report_together  # noqa: PLC0415
     from gpolicy.report.accepted_section import accepted_lines, accepted_words  # noqa: PLC0415
     from gpolicy.report.findings_text import findings_answer, findings_text, statistics_text  # noqa: PLC0415
 
@@ -322,7 +321,7 @@ def _fingerprints(findings: list[Finding], sources: Files) -> dict[Finding, str]
 
 def _write_baseline(checked: list[Checked], path: Path, request: CheckRequest) -> int:
     """Write all findings to a baseline, or none; show those that cannot be accepted."""
-    from gpolicy.checking.repository import new_baseline  # noqa: PLC0415
+    from gpolicy.checking.checking import new_baseline  # noqa: PLC0415
     from gpolicy.writing.new_files import Replacement, replace_files  # noqa: PLC0415
 
     baseline = new_baseline(checked, path)
@@ -353,7 +352,7 @@ def checked_policy(
     `members` are the policies that it is checked beside; `only_errors`: errors are all that is asked. `base` is the
     commit that the change is compared with, if it is known.
     """
-    from gpolicy.checking.repository import member_policy  # noqa: PLC0415 (other verbs need no rules)
+    from gpolicy.checking.checking import member_policy  # noqa: PLC0415 (other verbs need no rules)
 
     roots = policy_roots(path)
     if len(roots) > 1:

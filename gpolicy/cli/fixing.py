@@ -7,9 +7,8 @@ from collections.abc import Iterator, Mapping
 from difflib import Match, SequenceMatcher
 from io import StringIO
 
-from gpolicy.checking.checking import Checked
+from gpolicy.checking.checking import Checked, Checker, editable_files
 from gpolicy.checking.fixing import CheckResult, fix_policy
-from gpolicy.checking.repository import Checker, editable_files
 from gpolicy.cli.console import write_diff
 from gpolicy.cli.terminal import working
 from gpolicy.errors import ExitCode

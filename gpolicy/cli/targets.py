@@ -22,7 +22,7 @@ from gpolicy.report.forms import SUFFIXES
 from gpolicy.use_cases.policies import PolicyError
 
 if TYPE_CHECKING:
-    from gpolicy.checking.repository import Members
+    from gpolicy.checking.checking import Members
     from gpolicy.cli.options import Outputs
     from gpolicy.cluster.state import ClusterState
     from gpolicy.fleet.named_clusters import NamedCluster, RolloutSettings

@@ -18,9 +18,8 @@ from gpolicy.cluster.record import Record, kind_of, shown
 from gpolicy.cluster.state import ClusterState, Identity, LiveGroup, LiveInstance, LiveNode, Resources
 from gpolicy.errors import InputError
 from gpolicy.ganeti.amounts import BOUNDED_FAMILIES, BOUNDS
-from gpolicy.ganeti.parameter import Level, Path, Type, Value, Values
 from gpolicy.ganeti.parameters import FAMILIES, fill, flatten, parameter_at, parameters_of
-from gpolicy.ganeti.vocabulary import ALLOC_POLICIES
+from gpolicy.ganeti.vocabulary import ALLOC_POLICIES, Level, Path, Type, Value, Values
 from gpolicy.printable import some
 
 _T = TypeVar("_T")

@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Final
 
 from gpolicy.cluster.json_input import decode_text
 from gpolicy.errors import InputError, RequestError
@@ -20,7 +19,7 @@ from gpolicy.errors import InputError, RequestError
 USER_VARIABLE = "GPOLICY_RAPI_USER"
 PASSWORD_VARIABLE = "GPOLICY_RAPI_PASSWORD"  # noqa: S105 (the name of a variable)
 HOSTS_VARIABLE = "GPOLICY_RAPI_HOSTS"
-LOGIN: Final = re.compile(r"netrc(:.+)?|environment(:[A-Z][A-Z0-9_]{0,60})?", re.ASCII)
+LOGIN = re.compile(r"netrc(:.+)?|environment(:[A-Z][A-Z0-9_]{0,60})?", re.ASCII)
 """Where a settings file may say that user and password are: both sources name the host that they are for."""
 
 _LARGEST_FILE = 64 * 1024

@@ -21,41 +21,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path as FilePath
 from typing import Any, Final
 
+from gpolicy.cluster import state
 from gpolicy.cluster.assembly import by_name, checked, own_values
 from gpolicy.cluster.json_input import decode_text, read_bytes
 from gpolicy.cluster.record import shown
-from gpolicy.cluster.state import (
-    ClusterObject,
-    ClusterState,
-    Identity,
-    LiveDisk,
-    LiveGroup,
-    LiveInstance,
-    LiveNode,
-    Resources,
-    hidden_in_text,
-)
 from gpolicy.errors import InputError, RequestError
+from gpolicy.ganeti import htools_formats
 from gpolicy.ganeti.amounts import BOUNDS
-from gpolicy.ganeti.htools_formats import (
-    ALLOC_POLICIES,
-    MIB,
-    GroupLine,
-    InstanceLine,
-    NodeLine,
-    PolicyLine,
-    bytes_of,
-    columns_of,
-    group_name,
-    is_silent,
-    node_name,
-    sections,
-    specification_in,
-)
-from gpolicy.ganeti.parameter import Level, Value, Values
 from gpolicy.ganeti.parameters import INHERITED_FAMILIES, canonical, default_in, fill, known_in, parameters_of
 from gpolicy.ganeti.releases import DEFAULT_VERSION
-from gpolicy.ganeti.vocabulary import DISK_TEMPLATES, DRBD_METADATA, SPEC_PARAMETERS
+from gpolicy.ganeti.vocabulary import DISK_TEMPLATES, DRBD_METADATA, SPEC_PARAMETERS, Level, Value, Values
 
 MOST_NODES: Final = 10_000
 """Nodes of one simulated cluster."""
@@ -66,30 +41,34 @@ _SIZE: Final = re.compile(r"([0-9]{1,20})\s*([a-zA-Z]*)", re.ASCII)
 _HINT: Final = "write policy,count,disk,memory,cpus[,spindles[,exclusive storage]], as in sim:p,20,2t,64g,16,4"
 
 
-def simulated_state(text: str, *, source: str | None = None) -> ClusterState:
+def simulated_state(text: str, *, source: str | None = None) -> state.ClusterState:
     """Return the cluster that `text`, one specification or several, describes. Raise RequestError if it is wrong."""
     described = [_parse(part) for part in text.split(";")]
     total = sum(count for _, count, _, _ in described)
     if total > MOST_NODES:
         raise RequestError(f"sim: {total} nodes; at most {MOST_NODES} can be simulated")
     cluster = built_in_values()
-    groups: dict[str, LiveGroup] = {}
-    nodes: dict[str, LiveNode] = {}
+    groups: dict[str, state.LiveGroup] = {}
+    nodes: dict[str, state.LiveNode] = {}
     for number, (policy, count, exclusive, resources) in enumerate(described, start=1):
         own: Values = {("alloc_policy",): policy}
         if exclusive:
             own["ndparams", "exclusive_storage"] = True
-        name = group_name(number)
-        groups[name] = LiveGroup(name=name, own=own, effective=fill(own, cluster, Level.GROUP), position=number - 1)
+        name = htools_formats.group_name(number)
+        groups[name] = state.LiveGroup(
+            name=name, own=own, effective=fill(own, cluster, Level.GROUP), position=number - 1
+        )
         for place in range(1, count + 1):
             spindles: Values = {("ndparams", "spindle_count"): resources.spindles_total}
-            node = LiveNode(name=node_name(number, place), group=name, own=spindles, resources=resources)
+            node = state.LiveNode(
+                name=htools_formats.node_name(number, place), group=name, own=spindles, resources=resources
+            )
             nodes[node.name] = replace(node, master=not nodes, position=len(nodes))
-    return ClusterState(
+    return state.ClusterState(
         source=source or f"sim:{text}",
         name="",
         software_version=None,
-        cluster=ClusterObject(own=cluster),
+        cluster=state.ClusterObject(own=cluster),
         groups=groups,
         nodes=nodes,
         instances={},
@@ -111,14 +90,14 @@ def built_in_values(version: str = DEFAULT_VERSION) -> Values:
     return built_in | {("ipolicy", "disk-templates"): [*_HTOOLS_ORDER]}
 
 
-def _parse(text: str) -> tuple[str, int, bool, Resources]:
+def _parse(text: str) -> tuple[str, int, bool, state.Resources]:
     """Return the policy of a group, how many nodes it has, whether their storage is exclusive, and what each has."""
-    sections, found = specification_in(text)
+    count, found = htools_formats.specification_in(text)
     if found is None:
-        raise RequestError(f"sim: {sections} sections in {_shown(text)}", hint=_HINT)
-    policy = ALLOC_POLICIES.get(found.policy, found.policy)
-    if policy not in ALLOC_POLICIES.values():
-        known = ", ".join(f"{short} ({name})" for short, name in ALLOC_POLICIES.items())
+        raise RequestError(f"sim: {count} sections in {_shown(text)}", hint=_HINT)
+    policy = htools_formats.ALLOC_POLICIES.get(found.policy, found.policy)
+    if policy not in htools_formats.ALLOC_POLICIES.values():
+        known = ", ".join(f"{short} ({name})" for short, name in htools_formats.ALLOC_POLICIES.items())
         raise RequestError(f"sim: no such allocation policy: {_shown(found.policy)}", hint=f"known: {known}")
     if found.exclusive not in ("True", "False"):
         raise RequestError(f"sim: exclusive storage is True or False, not {_shown(found.exclusive)}", hint=_HINT)
@@ -131,7 +110,7 @@ def _parse(text: str) -> tuple[str, int, bool, Resources]:
         what = "a spindle" if memory else "memory"
         raise RequestError(f"sim: nodes without {what}: the score of such a cluster is not a number", hint=_HINT)
     count, disk = _whole("node count", found.node_count), _size("disk", found.disk)
-    resources = Resources(
+    resources = state.Resources(
         **dict.fromkeys(("memory_total", "memory_free"), memory),
         **dict.fromkeys(("disk_total", "disk_free"), disk),
         **dict.fromkeys(("spindles_total", "spindles_free"), spindles),
@@ -150,10 +129,10 @@ def _whole(what: str, text: str) -> int:
 
 def _size(what: str, text: str) -> int:
     match = _SIZE.fullmatch(text.lstrip(_BLANKS))
-    unit = bytes_of(match[2]) if match else None
+    unit = htools_formats.bytes_of(match[2]) if match else None
     if match is None or unit is None:
         raise RequestError(f"sim: {what} should be a size, not {_shown(text)}", hint="MiB, or with m, g or t")
-    return _bounded(what, text, int(match[1]) * unit // MIB)
+    return _bounded(what, text, int(match[1]) * unit // htools_formats.MIB)
 
 
 def _bounded(what: str, text: str, number: int) -> int:
@@ -202,7 +181,7 @@ class _Line:
     def read(cls, kind: Any, numbered_line: tuple[int, str], where: str) -> _Line:
         """Return a line. Raise InputError if it has too few or too many columns."""
         number, text = numbered_line
-        words, count = columns_of(kind, text)
+        words, count = htools_formats.columns_of(kind, text)
         most = len(kind._fields)
         if words is None or count > most:
             least = most - len(kind._field_defaults)
@@ -229,56 +208,56 @@ class _Line:
         return f"{self.where}: column {self.words._fields.index(name) + 1}"
 
 
-def read_text_file(path: FilePath, *, source: str | None = None) -> ClusterState:
+def read_text_file(path: FilePath, *, source: str | None = None) -> state.ClusterState:
     """Return the state in the htools text file at `path`. Raise InputError if it is not one."""
     text = decode_text(read_bytes(path), str(path))
     return parse_text(text, where=str(path), source=source or f"text:{path}")
 
 
-def parse_text(text: str, *, where: str, source: str) -> ClusterState:
+def parse_text(text: str, *, where: str, source: str) -> state.ClusterState:
     """Return the state that `text` describes, of a cluster without a name: the format holds none.
 
     Raise InputError, which begins with `where` and the line's number.
     """
-    found = sections([line.removesuffix("\r") for line in text.split("\n")])
+    found = htools_formats.sections([line.removesuffix("\r") for line in text.split("\n")])
     if len(found) < 4:
         message = f"{where}: not a text file of htools: {len(found)} sections, not 4 or more"
         raise InputError(message, hint="hscan and hspace -S write such files")
     group_lines, node_lines, instance_lines, tag_lines, policy_lines = [*found, []][:5]
-    groups = [_Line.read(GroupLine, line, where) for line in group_lines]
+    groups = [_Line.read(htools_formats.GroupLine, line, where) for line in group_lines]
     uuids = {line.words.uuid: line.words.name for line in groups}
-    nodes = (_Line.read(NodeLine, line, where) for line in node_lines)
-    instances = (_Line.read(InstanceLine, line, where) for line in instance_lines)
-    policies = _policies([_Line.read(PolicyLine, line, where) for line in policy_lines], uuids)
+    nodes = (_Line.read(htools_formats.NodeLine, line, where) for line in node_lines)
+    instances = (_Line.read(htools_formats.InstanceLine, line, where) for line in instance_lines)
+    policies = _policies([_Line.read(htools_formats.PolicyLine, line, where) for line in policy_lines], uuids)
     cluster = policies.get("", {})
-    state = ClusterState(
+    described = state.ClusterState(
         source=source,
         name="",
         software_version=None,
-        cluster=ClusterObject(own=cluster, tags=frozenset(line.partition("|")[0] for _, line in tag_lines)),
+        cluster=state.ClusterObject(own=cluster, tags=frozenset(line.partition("|")[0] for _, line in tag_lines)),
         groups=by_name((_group(line, policies) for line in groups), f"{where}: groups", in_order=True),
         nodes=by_name((_node(line, uuids) for line in nodes), f"{where}: nodes", in_order=True),
         instances=by_name(map(_instance, instances), f"{where}: instances", in_order=True),
-        unreadable=hidden_in_text(cluster_policy=bool(cluster)),
+        unreadable=state.hidden_in_text(cluster_policy=bool(cluster)),
         notes=_NOTES,
     )
-    return checked(state, where)
+    return checked(described, where)
 
 
-def _group(line: _Line, policies: dict[str, Values]) -> LiveGroup:
+def _group(line: _Line, policies: dict[str, Values]) -> state.LiveGroup:
     words = line.words
     own = own_values({"alloc_policy": words.alloc_policy}, line.where)
-    return LiveGroup(
+    return state.LiveGroup(
         name=words.name,
         own=own,
         effective={**own, **policies.get(words.name, _BUILT_IN)},
         tags=frozenset(filter(None, words.tags.split(","))),
-        identity=Identity(uuid=words.uuid or None),
+        identity=state.Identity(uuid=words.uuid or None),
         networks=tuple(words.networks.split(",")) if words.networks else (),
     )
 
 
-def _node(line: _Line, uuids: dict[str, str]) -> LiveNode:
+def _node(line: _Line, uuids: dict[str, str]) -> state.LiveNode:
     words = line.words
     if words.group not in uuids:
         raise InputError(f"{line.where}: is in an unknown group: {words.group!r}")
@@ -287,19 +266,19 @@ def _node(line: _Line, uuids: dict[str, str]) -> LiveNode:
     if line.count >= 12:
         shown["exclusive_storage"] = exclusive
     shown |= {"cpu_speed": line.number("cpu_speed"), "spindle_count": line.whole("spindles")}
-    return LiveNode(
+    return state.LiveNode(
         name=words.name,
         group=uuids[words.group],
         own={("ndparams", key): value for key, value in shown.items()},
         tags=frozenset(filter(None, words.tags.split(","))),
-        offline=is_silent(words) or words.role == "Y",
+        offline=htools_formats.is_silent(words) or words.role == "Y",
         master=words.role == "M",
-        resources=Resources() if is_silent(words) else _resources(line, exclusive=exclusive),
+        resources=state.Resources() if htools_formats.is_silent(words) else _resources(line, exclusive=exclusive),
     )
 
 
-def _resources(line: _Line, *, exclusive: bool) -> Resources:
-    return Resources(
+def _resources(line: _Line, *, exclusive: bool) -> state.Resources:
+    return state.Resources(
         memory_total=line.whole("total_memory"),
         memory_node=line.whole("node_memory"),
         memory_free=line.whole("free_memory"),
@@ -312,7 +291,7 @@ def _resources(line: _Line, *, exclusive: bool) -> Resources:
     )
 
 
-def _instance(line: _Line) -> LiveInstance:
+def _instance(line: _Line) -> state.LiveInstance:
     words, memory = line.words, line.whole("memory")
     forthcoming = line.is_yes("forthcoming")
     template = words.template
@@ -326,12 +305,12 @@ def _instance(line: _Line) -> LiveInstance:
         raise InputError(f"{line.where}: has the same primary and secondary node: {words.primary!r}")
     spindles = None if words.spindles in ("", "-") else line.whole("spindles")
     admin_state, running = _STATES[words.status]
-    return LiveInstance(
+    return state.LiveInstance(
         name=words.name,
         primary_node=words.primary,
         secondary_nodes=(words.secondary,) if words.secondary else (),
         disk_template=template,
-        disks=() if template == "diskless" else (LiveDisk(size=size, template=template, spindles=spindles),),
+        disks=() if template == "diskless" else (state.LiveDisk(size=size, template=template, spindles=spindles),),
         minmem=memory,
         maxmem=memory,
         vcpus=line.whole("vcpus"),
@@ -342,7 +321,7 @@ def _instance(line: _Line) -> LiveInstance:
         running=running,
         tags=frozenset(filter(None, words.tags.split(","))),
         forthcoming=forthcoming,
-        summed_disk=LiveDisk(size=summed, template=template, spindles=spindles),
+        summed_disk=state.LiveDisk(size=summed, template=template, spindles=spindles),
     )
 
 

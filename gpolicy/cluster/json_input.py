@@ -12,7 +12,7 @@ from pathlib import Path
 
 from gpolicy.cluster.record import LARGEST_FILE, LONGEST_QUOTE, refuse_too_many_values, shown
 from gpolicy.errors import InputError
-from gpolicy.ganeti.parameter import Value
+from gpolicy.ganeti.vocabulary import Value
 from gpolicy.opening import OutsideError, path_meant, read_named, reason
 
 _DEEPEST = 100  # levels; Ganeti's own JSON has a dozen

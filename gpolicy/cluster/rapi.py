@@ -10,41 +10,13 @@ import time
 from dataclasses import replace
 from typing import Any, Final
 
-from gpolicy.cluster.assembly import (
-    CLUSTER_SINGLES,
-    by_name,
-    check_numbers,
-    check_references,
-    cluster_values,
-    default_of,
-    filled_group,
-    instance_of,
-    missing_notes,
-    own_values,
-    read_part,
-    resources,
-)
-from gpolicy.cluster.config_data import forthcoming_note
+from gpolicy.cluster import assembly, state
 from gpolicy.cluster.rapi_client import Client, netloc
 from gpolicy.cluster.record import Record, kind_of, shown
-from gpolicy.cluster.state import (
-    HIDDEN_BY_RAPI,
-    HIDDEN_OWN,
-    NOT_VERIFIED,
-    ClusterObject,
-    ClusterState,
-    Identity,
-    LiveDisk,
-    LiveGroup,
-    LiveInstance,
-    LiveNode,
-    Resources,
-    Unreadable,
-)
+from gpolicy.cluster.state_files import forthcoming_note
 from gpolicy.errors import InputError, UnreachableError
-from gpolicy.ganeti.parameter import Level, Value, Values
 from gpolicy.ganeti.parameters import FAMILIES, fill
-from gpolicy.ganeti.vocabulary import RAPI_READS
+from gpolicy.ganeti.vocabulary import RAPI_READS, Level, Value, Values
 from gpolicy.printable import some
 
 NODE_OWN_FIELDS: Final = ("name", "serial_no", "custom_ndparams")
@@ -70,7 +42,7 @@ class ChangedError(InputError):
 
 def state_of(
     source: str, *, info: Value, groups: Value, nodes: Value, instances: Value, node_own: Value | None = None
-) -> ClusterState:
+) -> state.ClusterState:
     """Return the state that the documents of one cluster describe.
 
     `node_own` is the query of `NODE_OWN_FIELDS`, None for users without a password. Raise InputError that begins with
@@ -86,27 +58,27 @@ def state_of(
     found = [_node(record, by_uuid, own) for record in records_of(nodes, f"{source}: /2/nodes")]
     records = records_of(instances, f"{source}: /2/instances")
     placed = [record for record in records if _has_place(record)]
-    state = replace(
+    cluster = replace(
         frame,
-        nodes=by_name(found, f"{source}: /2/nodes", in_order=True),
-        instances=by_name(map(_instance, placed), f"{source}: /2/instances", in_order=True),
-        unreadable=(*frame.unreadable, *(() if node_own is not None else (HIDDEN_OWN,))),
+        nodes=assembly.by_name(found, f"{source}: /2/nodes", in_order=True),
+        instances=assembly.by_name(map(_instance, placed), f"{source}: /2/instances", in_order=True),
+        unreadable=(*frame.unreadable, *(() if node_own is not None else (state.HIDDEN_OWN,))),
     )
     try:
-        check_references(state, source)
+        assembly.check_references(cluster, source)
     except InputError as error:
         raise ChangedError(error.message) from None
-    check_numbers(state, source)
+    assembly.check_numbers(cluster, source)
     notes = [] if node_own is not None else [NO_NODE_OWN]
     notes += forthcoming_note(len(records) - len(placed))
-    if mixed := [name for name, instance in state.instances.items() if instance.disk_template == "mixed"]:
+    if mixed := [name for name, instance in cluster.instances.items() if instance.disk_template == "mixed"]:
         notes.append(f"the disks of {some(mixed)} have several templates; the remote API does not tell which")
-    return replace(state, notes=(*notes, *missing_notes(state)))
+    return replace(cluster, notes=(*notes, *assembly.missing_notes(cluster)))
 
 
 def configuration_of(
     info_answer: Value, groups_answer: Value, nodes_answer: Value, instances_answer: Value, source: str
-) -> ClusterState:
+) -> state.ClusterState:
     """Return the configuration of a cluster, without measurements and disks.
 
     `nodes_answer` is the query of `CONFIGURATION_FIELDS`, `instances_answer` that of `PLACE_FIELDS`, None if instances
@@ -117,14 +89,14 @@ def configuration_of(
     where = f"{source}: /2/query/node"
     nodes = _rows(nodes_answer, CONFIGURATION_FIELDS, where)
     configured = (_configured(record, _group_of(record, by_uuid), _node_values(record, where)) for record in nodes)
-    state = replace(frame, nodes=by_name(configured, where))
+    cluster = replace(frame, nodes=assembly.by_name(configured, where))
     if instances_answer is not None:
         where = f"{source}: /2/query/instance"
         placed = [record for record in _rows(instances_answer, PLACE_FIELDS, where) if _has_place(record)]
         instances = (_placed(record, record.name("disk_template")) for record in placed)
-        state = replace(state, instances=by_name(instances, where))
-    check_numbers(state, source)
-    return state
+        cluster = replace(cluster, instances=assembly.by_name(instances, where))
+    assembly.check_numbers(cluster, source)
+    return cluster
 
 
 def _has_place(instance: Record) -> bool:
@@ -132,26 +104,32 @@ def _has_place(instance: Record) -> bool:
     return bool(instance.text_or_none("name") and instance.text_or_none("pnode"))
 
 
-def _frame(info_answer: Value, groups_answer: Value, source: str) -> ClusterState:
+def _frame(info_answer: Value, groups_answer: Value, source: str) -> state.ClusterState:
     info, where = _Answer.of(info_answer, f"{source}: /2/info"), f"{source}: /2/groups"
     families = {
-        family: default_of(info, family) if family in ("beparams", "nicparams") else info.record(family).fields
+        family: assembly.default_of(info, family) if family in ("beparams", "nicparams") else info.record(family).fields
         for family in _SENT_FAMILIES
         if family in info.fields
     }
-    own = cluster_values(info, families)
+    own = assembly.cluster_values(info, families)
     groups = records_of(groups_answer, where)
     # the parameters that no server sends, or not this one, perhaps of an older release
-    absent = (key for key in (*CLUSTER_SINGLES, *_SENT_FAMILIES) if key not in {*info.fields, "modify_etc_hosts"})
-    missing = (Unreadable(level=Level.CLUSTER, prefix=(key,)) for key in absent)
+    absent = (
+        key for key in (*assembly.CLUSTER_SINGLES, *_SENT_FAMILIES) if key not in {*info.fields, "modify_etc_hosts"}
+    )
+    missing = (state.Unreadable(level=Level.CLUSTER, prefix=(key,)) for key in absent)
     hidden = [family for family in _OF_GROUPS if any(f"custom_{family}" not in group.fields for group in groups)]
-    gaps = (*HIDDEN_BY_RAPI, *missing, *(Unreadable(level=Level.GROUP, prefix=(family,)) for family in hidden))
-    return ClusterState(
+    gaps = (
+        *state.HIDDEN_BY_RAPI,
+        *missing,
+        *(state.Unreadable(level=Level.GROUP, prefix=(family,)) for family in hidden),
+    )
+    return state.ClusterState(
         source=source,
         name=info.name("name"),
         software_version=info.text_or_none("software_version"),
-        cluster=ClusterObject(own=own, tags=info.tags(), identity=read_part(Identity, info)),
-        groups=by_name((_group(record, own) for record in groups), where, in_order=True),
+        cluster=state.ClusterObject(own=own, tags=info.tags(), identity=assembly.read_part(state.Identity, info)),
+        groups=assembly.by_name((_group(record, own) for record in groups), where, in_order=True),
         nodes={},
         instances={},
         unreadable=gaps,
@@ -159,17 +137,17 @@ def _frame(info_answer: Value, groups_answer: Value, source: str) -> ClusterStat
 
 
 def _node_values(record: Record, where: str) -> Values:
-    return own_values({"ndparams": record.record("custom_ndparams").fields}, where)
+    return assembly.own_values({"ndparams": record.record("custom_ndparams").fields}, where)
 
 
-def _configured(record: Record, group: LiveGroup, own: Values) -> LiveNode:
+def _configured(record: Record, group: state.LiveGroup, own: Values) -> state.LiveNode:
     """Return what every answer says of a node."""
-    return LiveNode(
+    return state.LiveNode(
         name=record.name("name"),
         group=group.name,
         own=own,
         tags=record.tags(),
-        identity=read_part(Identity, record),
+        identity=assembly.read_part(state.Identity, record),
         offline=record.flag("offline"),
         drained=record.flag("drained"),
         vm_capable=record.flag("vm_capable", default=True),
@@ -188,13 +166,13 @@ _OF_GROUPS = ("ipolicy", "diskparams", "ndparams")
 _SENT_FAMILIES = sorted(FAMILIES - {"hv_state", "disk_state"})
 
 
-def _group(record: Record, cluster: Values) -> LiveGroup:
+def _group(record: Record, cluster: Values) -> state.LiveGroup:
     sent = [family for family in _OF_GROUPS if f"custom_{family}" in record.fields]
     families: dict[str, Value] = {family: record.record(f"custom_{family}").fields for family in sent}
-    own = own_values({**families, "alloc_policy": record.text("alloc_policy")}, record.where)
-    group = filled_group(record.name("name"), own, cluster, record)
+    own = assembly.own_values({**families, "alloc_policy": record.text("alloc_policy")}, record.where)
+    group = assembly.filled_group(record.name("name"), own, cluster, record)
     hidden = [family for family in _OF_GROUPS if family in record.fields and family not in sent]
-    shown_filled = own_values({family: record.record(family).fields for family in hidden}, record.where)
+    shown_filled = assembly.own_values({family: record.record(family).fields for family in hidden}, record.where)
     return replace(group, effective={**group.effective, **shown_filled})
 
 
@@ -211,11 +189,11 @@ def _rows(answer: Value, names: tuple[str, ...], where: str) -> list[Record]:
 
 
 def _node(
-    record: Record, groups: dict[str | None, LiveGroup], node_own: dict[str, tuple[int, Values]] | None
-) -> LiveNode:
+    record: Record, groups: dict[str | None, state.LiveGroup], node_own: dict[str, tuple[int, Values]] | None
+) -> state.LiveNode:
     name, group = record.name("name"), _group_of(record, groups)
     if node_own is None:  # what differs from the group's is the node's own; some of that may be missing
-        filled = own_values({"ndparams": record.record("ndparams").fields}, record.where)
+        filled = assembly.own_values({"ndparams": record.record("ndparams").fields}, record.where)
         inherited = fill({}, group.effective, Level.NODE)
         own = {path: value for path, value in filled.items() if inherited.get(path) != value}
     else:
@@ -229,24 +207,24 @@ def _node(
         master_candidate=record.flag_or_none("master_candidate"),
         master_capable=record.flag_or_none("master_capable"),
         # figures of a node that may hold no instance count for nothing (htools, Rapi: `eitherLive`)
-        resources=resources(record) if node.is_measured else Resources(),
+        resources=assembly.resources(record) if node.is_measured else state.Resources(),
     )
 
 
-def _group_of(node: Record, groups: dict[str | None, LiveGroup]) -> LiveGroup:
+def _group_of(node: Record, groups: dict[str | None, state.LiveGroup]) -> state.LiveGroup:
     uuid = node.text("group.uuid")
     if uuid not in groups:
         raise ChangedError(f"{node.where}: is in an unknown group: {shown(uuid)!r}")
     return groups[uuid]
 
 
-def _placed(record: Record, template: str, **more: Any) -> LiveInstance:
+def _placed(record: Record, template: str, **more: Any) -> state.LiveInstance:
     """Return an instance with its nodes; `more` is what this answer has besides."""
     nodes = {"primary_node": record.text("pnode"), "secondary_nodes": record.texts("snodes")}
-    return instance_of(record, record.record("beparams"), disk_template=template, **nodes, **more)
+    return assembly.instance_of(record, record.record("beparams"), disk_template=template, **nodes, **more)
 
 
-def _instance(record: Record) -> LiveInstance:
+def _instance(record: Record) -> state.LiveInstance:
     template = record.name("disk_template")
     sizes = Record(record.where, {f"disk {number}": size for number, size in enumerate(record.items("disk.sizes"))})
     counts = record.items("disk.spindles") if "disk.spindles" in record.fields else []  # releases before 2.9: none
@@ -255,7 +233,7 @@ def _instance(record: Record) -> LiveInstance:
         record,
         template,
         disks=tuple(
-            LiveDisk(size=sizes.whole(key), template=template, spindles=spindles.whole_or_none(key))
+            state.LiveDisk(size=sizes.whole(key), template=template, spindles=spindles.whole_or_none(key))
             for key in sizes.fields
         ),
         nic_count=len(record.items("nic.macs")),
@@ -274,7 +252,7 @@ _NODE_CONFIGURATION = f"/2/query/node?fields={','.join(CONFIGURATION_FIELDS)}"
 _INSTANCE_PLACES = f"/2/query/instance?fields={','.join(PLACE_FIELDS)}"
 
 
-def read_rapi(client: Client, *, insecure: bool = False) -> ClusterState:
+def read_rapi(client: Client, *, insecure: bool = False) -> state.ClusterState:
     """Return the state of the cluster behind `client`.
 
     The cluster and its groups are read again at the end, and everything once more when they have changed, or when the
@@ -295,18 +273,18 @@ def read_rapi(client: Client, *, insecure: bool = False) -> ClusterState:
         if first == last:
             try:
                 answers = {"nodes": nodes, "instances": instances, "node_own": node_own}
-                state = state_of(source, info=first[0], groups=first[1], **answers)
+                cluster = state_of(source, info=first[0], groups=first[1], **answers)
             except ChangedError as error:
                 why = f" (at last: {error.message})"
             else:
-                notes = (NOT_VERIFIED,) if insecure else ()
-                return replace(state, notes=(*notes, *state.notes))
+                notes = (state.NOT_VERIFIED,) if insecure else ()
+                return replace(cluster, notes=(*notes, *cluster.notes))
         first = last
     message = f"{source}: the cluster changed while it was read, {_ATTEMPTS} times in a row{why}"
     raise UnreachableError(message, hint="try again when fewer jobs are running")
 
 
-def read_rapi_configuration(client: Client, *, instances: bool = False) -> ClusterState:
+def read_rapi_configuration(client: Client, *, instances: bool = False) -> state.ClusterState:
     """Return the configuration of the cluster, without measurements: no node is asked.
 
     It takes three requests, or four with the places of `instances`, even if nodes are down, and a user with a password.

@@ -25,8 +25,7 @@ from gpolicy.cluster.json_input import decode_text, parse_json, read_bytes
 from gpolicy.cluster.process import after
 from gpolicy.cluster.record import LARGEST_FILE
 from gpolicy.errors import ArgumentError, GpolicyError, InputError, RequestError, UnreachableError
-from gpolicy.ganeti.parameter import Value
-from gpolicy.ganeti.vocabulary import RAPI_PORT
+from gpolicy.ganeti.vocabulary import RAPI_PORT, Value
 from gpolicy.printable import one_line
 
 _HOSTNAME_MISMATCH = {62, 64}  # X509_V_ERR_HOSTNAME_MISMATCH and _IP_ADDRESS_MISMATCH

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import ClassVar, Final, NoReturn, TypeVar
 
-    from gpolicy.ganeti.parameter import Value
+    from gpolicy.ganeti.vocabulary import Value
 
     _Word = TypeVar("_Word", bound=StrEnum)
 

@@ -82,22 +82,16 @@ def read_state(src: str, options: SourceOptions | None = None) -> ClusterState:
 
                 state = from_master(state, master)
             return state
-        case "config" if rest:
-            from gpolicy.cluster.config_data import read_config_file  # noqa: PLC0415
+        case "config" | "snapshot" if rest:
+            from gpolicy.cluster.state_files import read_config_file, read_snapshot  # noqa: PLC0415
 
-            state = read_config_file(Path(rest), source=src)
-        case "text" if rest:
-            from gpolicy.cluster.htools_sources import read_text_file  # noqa: PLC0415
+            state = read_config_file(Path(rest), source=src) if scheme == "config" else read_snapshot(Path(rest))
+        case "text" | "sim" if rest:
+            from gpolicy.cluster.htools_sources import read_text_file, simulated_state  # noqa: PLC0415
 
+            if scheme == "sim":
+                return simulated_state(rest, source=src)
             state = read_text_file(Path(rest), source=src)
-        case "snapshot" if rest:
-            from gpolicy.cluster.snapshot import read_snapshot  # noqa: PLC0415
-
-            state = read_snapshot(Path(rest))
-        case "sim" if rest:
-            from gpolicy.cluster.htools_sources import simulated_state  # noqa: PLC0415
-
-            return simulated_state(rest, source=src)
         case _:
             raise _unknown(src, scheme if colon else "")
     if options.physical_volumes and all(node.physical_volumes is None for node in state.nodes.values()):

@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from gpolicy.cluster.terms import GroupTerms
-from gpolicy.ganeti.parameter import Level, Path, Value, Values
 from gpolicy.ganeti.parameters import fill, parameters_of
 from gpolicy.ganeti.releases import AMBIGUOUS, most_exact
+from gpolicy.ganeti.vocabulary import Level, Path, Value, Values
 
 _NO_TERMS: Final = GroupTerms()
 NOT_VERIFIED: Final = "the server's TLS certificate was not verified"

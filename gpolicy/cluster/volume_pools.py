@@ -23,10 +23,9 @@ from gpolicy.cluster.assembly import check_numbers
 from gpolicy.cluster.json_input import decode_text
 from gpolicy.cluster.record import JOB_RUNS, Record, job_number, kind_of, shown
 from gpolicy.cluster.state import ClusterState, LiveGroup, LiveNode, PhysicalVolume
-from gpolicy.cluster.terms import VolumeTerms
+from gpolicy.cluster.terms import VolumeSize, VolumeTerms, is_empty
 from gpolicy.errors import GpolicyError, InputError, UnreachableError
-from gpolicy.ganeti.parameter import Value
-from gpolicy.ganeti.volume_arithmetic import VolumeSize, is_empty
+from gpolicy.ganeti.vocabulary import Value
 from gpolicy.printable import some
 
 if TYPE_CHECKING:

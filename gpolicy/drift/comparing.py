@@ -12,12 +12,11 @@ from gpolicy.checking.rule import Hit
 from gpolicy.checking.settings import DEFAULT, Settings
 from gpolicy.cluster.state import ClusterState, Identity, Snapshot
 from gpolicy.findings import Finding, Span
-from gpolicy.ganeti.parameter import Level, Path, Value
 from gpolicy.ganeti.releases import unknown_release
-from gpolicy.plan.change import Change, ChangeAction, NotCompared
+from gpolicy.ganeti.vocabulary import Level, Path, Value
+from gpolicy.plan.changes import Change, ChangeAction, Key, NotCompared
 from gpolicy.plan.diff import diff
 from gpolicy.plan.effects import identities
-from gpolicy.plan.part import Key
 from gpolicy.policy.model import INHERIT, Policy, Waiver
 from gpolicy.resolve.desired import Desired
 

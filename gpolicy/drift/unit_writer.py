@@ -13,15 +13,14 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
-from gpolicy.checking.repository import check_by_settings
+from gpolicy.checking.checking import check_by_settings
 from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import GpolicyError
 from gpolicy.findings import Finding, Severity, told
 from gpolicy.forecast.telling import FORECAST
 from gpolicy.opening import real_path
-from gpolicy.plan.change import MEMBERSHIP, TAGS
+from gpolicy.plan.changes import MEMBERSHIP, TAGS, Key, key_of
 from gpolicy.plan.diff import Difference, diff
-from gpolicy.plan.part import Key, key_of
 from gpolicy.policy.files import policy_files
 from gpolicy.policy.loading import load_files, load_policy
 from gpolicy.policy.model import GroupPolicy, NodeSetPolicy, Policy

@@ -10,14 +10,12 @@ from typing import Final
 from gpolicy.cluster.state import ClusterState
 from gpolicy.drift.comparing import Drift
 from gpolicy.drift.unit_writer import How, Unit, WayToWrite
-from gpolicy.ganeti.parameter import Level, Path
 from gpolicy.ganeti.parameters import parameter_at, unflatten
+from gpolicy.ganeti.vocabulary import Level, Path
 from gpolicy.json_values import json_text
-from gpolicy.plan.change import MEMBERSHIP, TAGS, ChangeAction, words
-from gpolicy.plan.part import Key
+from gpolicy.plan.changes import MEMBERSHIP, TAGS, ChangeAction, Key, words
 from gpolicy.policy.edits import remove_entry
-from gpolicy.policy.model import RULES, Declared, GroupPolicy, Leaf, NodeSetPolicy, Policy
-from gpolicy.policy.node_patterns import is_glob, matches
+from gpolicy.policy.model import RULES, Declared, GroupPolicy, Leaf, NodeSetPolicy, Policy, is_glob, matches
 from gpolicy.policy.source_file import Pointer, YamlDocument
 from gpolicy.printable import free_name, some
 from gpolicy.resolve.desired import Desired, members

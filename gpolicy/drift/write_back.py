@@ -18,8 +18,7 @@ from gpolicy.drift.comparing import Drift, DriftReport, find_drift
 from gpolicy.drift.unit_writer import How, Proof, Unit, UnitWriter, look
 from gpolicy.drift.units import ObjectUnits, TagUnits, ValueUnits
 from gpolicy.findings import Span
-from gpolicy.plan.change import MEMBERSHIP, NAME, TAGS, ChangeAction
-from gpolicy.plan.part import Key, is_chosen
+from gpolicy.plan.changes import MEMBERSHIP, NAME, TAGS, ChangeAction, Key, is_chosen
 from gpolicy.policy.loading import load_policy
 from gpolicy.policy.model import Policy
 from gpolicy.resolve.desired import resolve

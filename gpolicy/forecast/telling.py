@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from gpolicy.cluster.state import ClusterState, LiveGroup, LiveInstance
     from gpolicy.impact.impact import Impact
     from gpolicy.plan.built_in_guards import GuardResult
-    from gpolicy.plan.change import Objection
+    from gpolicy.plan.changes import Objection
     from gpolicy.plan.projection import Prospect
     from gpolicy.policy.model import Policy
     from gpolicy.policy.scenario import Scenario, StageEdit

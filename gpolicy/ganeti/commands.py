@@ -25,9 +25,9 @@ from typing import Final
 from urllib.parse import quote
 
 from gpolicy.ganeti.expressible import DEFAULT_WORD, Assignments, InexpressibleError, Reset, check_name, checked
-from gpolicy.ganeti.parameter import Level, Path, Type, Value
 from gpolicy.ganeti.parameters import parameter_at, position, unflatten
 from gpolicy.ganeti.releases import DEFAULT_VERSION, release_key
+from gpolicy.ganeti.vocabulary import Level, Path, Type, Value
 
 _RESERVED_PREFIXES: Final = ("no_", "-")  # in front of an ident they mean "remove it", not a name
 _COMMAND_NAME: Final = re.compile(r"\A[a-z]+(-[a-z]+)+")

@@ -15,9 +15,8 @@ from typing import Final, NoReturn
 
 from gpolicy.errors import GpolicyError
 from gpolicy.ganeti.amounts import SIZE_STEP_MIB
-from gpolicy.ganeti.parameter import Level, Parameter, Path, Type, Value
 from gpolicy.ganeti.parameters import canonical, known_in, maximum_in, parameter_at
-from gpolicy.ganeti.vocabulary import FORMS, SPEC_PARAMETERS, SPEC_SIZES
+from gpolicy.ganeti.vocabulary import FORMS, SPEC_PARAMETERS, SPEC_SIZES, Level, Parameter, Path, Type, Value
 
 
 class Reset(Enum):

@@ -17,10 +17,9 @@ from functools import cache, lru_cache
 from typing import Any, Final
 
 from gpolicy.ganeti.amounts import exact_size, rate_text
-from gpolicy.ganeti.parameter import Level, Parameter, Path, Reach, Type, Value, Values
 from gpolicy.ganeti.releases import release_key
 from gpolicy.ganeti.tables import cluster, hypervisors
-from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS
+from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS, Level, Parameter, Path, Reach, Type, Value, Values
 
 PARAMETERS: Final[tuple[Parameter, ...]] = (
     *cluster.cluster(),

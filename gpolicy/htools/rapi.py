@@ -22,8 +22,7 @@ from gpolicy.cluster.credentials import Credentials, find_credentials
 from gpolicy.cluster.json_input import parse_json, read_bytes
 from gpolicy.cluster.rapi import records_of, state_of
 from gpolicy.errors import GpolicyError, InputError, UnreachableError
-from gpolicy.ganeti.parameter import Value
-from gpolicy.ganeti.vocabulary import RAPI_READS
+from gpolicy.ganeti.vocabulary import RAPI_READS, Value
 from gpolicy.htools.json_fields import Fields, as_hypervisor, as_policy
 from gpolicy.light_dataclasses import replace
 

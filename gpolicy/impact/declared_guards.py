@@ -23,8 +23,7 @@ from gpolicy.impact.impact import Impact, impact
 from gpolicy.impact.redundancy_change import GroupRedundancyChange, RedundancyChange
 from gpolicy.impact.violation_change import ViolationChange, violators
 from gpolicy.plan.built_in_guards import GuardResult
-from gpolicy.plan.change import NAME, Change, ChangeAction
-from gpolicy.plan.part import LeftOut
+from gpolicy.plan.changes import NAME, Change, ChangeAction, LeftOut
 from gpolicy.plan.plan import Plan
 from gpolicy.plan.projection import Prospect, before_and_after, undone
 from gpolicy.policy.kinds import ABOUT_GROUPS, Guard, Measure

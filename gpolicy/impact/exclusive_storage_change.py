@@ -17,10 +17,9 @@ from gpolicy.analysis.binding import Explained
 from gpolicy.analysis.violations import bounds_of
 from gpolicy.analysis.volume_resources import smallest_volume
 from gpolicy.cluster.state import ClusterState, LiveDisk, LiveInstance, LiveNode
-from gpolicy.cluster.terms import VolumeTerms
+from gpolicy.cluster.terms import SpindleFault, VolumeSize, VolumeTerms, spindle_refusal
 from gpolicy.cluster.volume_pools import VolumePools, VolumesFrom, own_group, pools_of
 from gpolicy.ganeti.releases import release_key
-from gpolicy.ganeti.volume_arithmetic import SpindleFault, VolumeSize, spindle_refusal
 from gpolicy.impact.comparison import Sides
 from gpolicy.policy.model import Hardware
 

@@ -14,7 +14,7 @@ from gpolicy.analysis.basis import Settled
 from gpolicy.analysis.node_violations import SPINDLE_RATIO, VCPU_RATIO, NodeVerdict, RatioBreach, node_verdicts
 from gpolicy.analysis.violations import PolicyJudge, PolicyViolation, Verdict, allowed_sizes
 from gpolicy.cluster.state import ClusterState, LiveInstance
-from gpolicy.ganeti.parameter import Path, Value
+from gpolicy.ganeti.vocabulary import Path, Value
 from gpolicy.impact.comparison import Sides
 from gpolicy.printable import count, listed
 

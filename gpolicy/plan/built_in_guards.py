@@ -11,11 +11,10 @@ from dataclasses import dataclass
 
 from gpolicy.cluster.state import ClusterObject, ClusterState
 from gpolicy.errors import RequestError
-from gpolicy.ganeti.parameter import Level, Path, TakesEffect, Value, Values
 from gpolicy.ganeti.parameters import PARAMETERS
-from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS
+from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS, Level, Path, TakesEffect, Value, Values
 from gpolicy.guessing import did_you_mean_one_of
-from gpolicy.plan.change import MEMBERSHIP, NAME, Change, ChangeAction, Objection, contains, instances_with, words
+from gpolicy.plan.changes import MEMBERSHIP, NAME, Change, ChangeAction, Objection, contains, instances_with, words
 from gpolicy.plan.projection import projected
 from gpolicy.policy.kinds import BUILT_IN
 from gpolicy.policy.model import Policy

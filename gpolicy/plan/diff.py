@@ -8,26 +8,10 @@ from typing import Any, Final
 
 from gpolicy.cluster.state import ClusterState, LiveNode
 from gpolicy.findings import Finding, Span
-from gpolicy.ganeti.parameter import Level, Path, Value, Values
 from gpolicy.ganeti.parameters import as_word, canonical, fill, parameter_at, position
-from gpolicy.plan.change import (
-    MEMBERSHIP,
-    MOVE_CHANGES,
-    MOVE_UNCHECKED,
-    NAME,
-    NEW_GROUP,
-    RISK_OF_ACTION,
-    STANDS_IN,
-    TAGS,
-    Change,
-    ChangeAction,
-    NotCompared,
-    Risk,
-    label_of,
-    risk_of,
-    risk_when_new,
-)
-from gpolicy.plan.part import Key, without
+from gpolicy.ganeti.vocabulary import Level, Path, Value, Values
+from gpolicy.plan import changes
+from gpolicy.plan.changes import Change, ChangeAction, Key, NotCompared, without
 from gpolicy.policy.model import INHERIT, Leaves, OwnedPrefix, Policy
 from gpolicy.policy.source_file import Located
 from gpolicy.resolve.desired import Desired, DesiredGroup, DesiredNode, resolve
@@ -38,8 +22,8 @@ TOOL_TAGS = ("ganeti:watcher:autorepair:pending:", "ganeti:watcher:autorepair:re
 
 _Seen = Mapping[Path, Value]
 _Pair = tuple[Value, Value]
-_Risk = tuple[Risk, str]
-_LOW: Final[_Risk] = (Risk.LOW, "")
+_Risk = tuple[changes.Risk, str]
+_LOW: Final[_Risk] = (changes.Risk.LOW, "")
 
 
 @dataclass(slots=True)
@@ -69,7 +53,7 @@ class _Diff:
         self.result = Difference(findings=desired.findings, desired=desired)
         declared = policy.cluster.leaves if policy.cluster else {}
         self.cluster_leaves = {path: leaf for path, leaf in declared.items() if ("cluster", path) not in left_out}
-        self.cluster_tags = None if ("cluster", TAGS) in left_out else policy.cluster_tags
+        self.cluster_tags = None if ("cluster", changes.TAGS) in left_out else policy.cluster_tags
         self.cluster_after = self._own_after(state.cluster.own, self.cluster_leaves)
         self.groups_after: dict[str, Values] = {}
 
@@ -89,16 +73,16 @@ class _Diff:
         policy = desired.policy
         if policy.removed is not None:
             if desired.current is not None:
-                risk = RISK_OF_ACTION[ChangeAction.REMOVE], ""
-                self._add(Level.GROUP, policy.name, NAME, (desired.current, None), policy.removed.span, risk)
+                risk = changes.RISK_OF_ACTION[ChangeAction.REMOVE], ""
+                self._add(Level.GROUP, policy.name, changes.NAME, (desired.current, None), policy.removed.span, risk)
             return
         current = self.state.groups[desired.current] if desired.current else None
         if current is None:
-            self._add(Level.GROUP, policy.name, NAME, (None, policy.name), policy.span)
+            self._add(Level.GROUP, policy.name, changes.NAME, (None, policy.name), policy.span)
         elif current.name != policy.name:
             span = policy.renamed_from.span if policy.renamed_from else policy.span
-            self._add(Level.GROUP, policy.name, NAME, (current.name, policy.name), span)
-        own = current.own if current else NEW_GROUP
+            self._add(Level.GROUP, policy.name, changes.NAME, (current.name, policy.name), span)
+        own = current.own if current else changes.NEW_GROUP
         before: Mapping[Path, Value] = current.effective if current else {}
         after = fill(self._own_after(own, policy.leaves), self.cluster_after, Level.GROUP)
         self.groups_after[policy.name] = after
@@ -116,8 +100,10 @@ class _Diff:
             of_group = fill(known.own, self.cluster_after, Level.GROUP) if known else self.cluster_after
             after = fill(own_after, self.groups_after.get(group_after) or of_group, Level.NODE)
             if moves and desired.group is not None:
-                risk = RISK_OF_ACTION[ChangeAction.MOVE], _silent_changes(before, after, desired.leaves)
-                self._add(Level.NODE, node.name, MEMBERSHIP, (node.group, group_after), desired.group.span, risk)
+                risk = changes.RISK_OF_ACTION[ChangeAction.MOVE], _silent_changes(before, after, desired.leaves)
+                self._add(
+                    Level.NODE, node.name, changes.MEMBERSHIP, (node.group, group_after), desired.group.span, risk
+                )
             self._leaves(Level.NODE, node.name, desired.leaves, node.own, before, after)
         self._tags(Level.NODE, node.name, desired.tags, node.tags)
 
@@ -141,7 +127,7 @@ class _Diff:
             leaf = leaves[path]
             if not self.state.readable(level, path) and not is_new:
                 wanted = "inherit" if leaf.value is INHERIT else leaf.value
-                self.result.unreadable.append(NotCompared(label_of(level, name), path, wanted, leaf.span))
+                self.result.unreadable.append(NotCompared(changes.label_of(level, name), path, wanted, leaf.span))
                 continue
             own_before = canonical(path, own.get(path)) if path in own else None
             own_after = None if leaf.value is INHERIT else canonical(path, leaf.value)
@@ -151,9 +137,9 @@ class _Diff:
                 continue
             effective = before.get(path), after.get(path)
             affects = self._followers(level, name, path) if effective[0] != effective[1] else ()
-            risk = risk_when_new(path) if is_new else risk_of(self.state, now, path, *effective)
+            risk = changes.risk_when_new(path) if is_new else changes.risk_of(self.state, now, path, *effective)
             if leaf.value is INHERIT and own_after is not None:
-                risk = risk[0], STANDS_IN
+                risk = risk[0], changes.STANDS_IN
             follows = {"effective_before": effective[0], "effective_after": effective[1], "affects": affects}
             self._add(level, name, path, (own_before, own_after), leaf.span, risk, **follows)
 
@@ -205,7 +191,7 @@ class _Diff:
             return
         before: list[Value] = [*sorted(have)]
         after: list[Value] = [*sorted((have - extra) | missing)]
-        self._add(level, name, TAGS, (before, after), wanted[min(missing)] if missing else None)
+        self._add(level, name, changes.TAGS, (before, after), wanted[min(missing)] if missing else None)
 
 
 def _places(tags: Iterable[Located[str]] | None) -> dict[str, Span] | None:
@@ -226,4 +212,4 @@ def _silent_changes(before: Mapping[Path, Value], after: Mapping[Path, Value], d
         for path, value in after.items()
         if path not in declared and before.get(path) != value
     ]
-    return f"{MOVE_CHANGES}{', '.join(names)}" if names else MOVE_UNCHECKED
+    return f"{changes.MOVE_CHANGES}{', '.join(names)}" if names else changes.MOVE_UNCHECKED

@@ -18,10 +18,9 @@ from typing import Any, Final
 from gpolicy.cluster.state import ClusterState, Identity, Unreadable
 from gpolicy.ganeti.amounts import exact_size
 from gpolicy.ganeti.expressible import Reset
-from gpolicy.ganeti.parameter import Level, Path, Value, Values
 from gpolicy.ganeti.parameters import amount_text, canonical, reach_of
-from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS, SPEC_SIZES
-from gpolicy.plan.change import MEMBERSHIP, NAME, NEW_GROUP, NODES, TAGS, Change, ChangeAction, words
+from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS, SPEC_SIZES, Level, Path, Value, Values
+from gpolicy.plan.changes import MEMBERSHIP, NAME, NEW_GROUP, NODES, TAGS, Change, ChangeAction, words
 from gpolicy.printable import count
 
 Contents = dict[str, Values]

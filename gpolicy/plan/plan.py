@@ -1,31 +1,38 @@
-"""A plan: what to change on a cluster so that it becomes what a policy declares."""
+"""A plan: what to change on a cluster so that it becomes what a policy declares; and the plan as JSON.
+
+`gpolicy plan -o` writes that JSON, and other programs rely on it. `plan_file` reads it. The form is a contract,
+described by `schemas/output/plan.json`.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import ClassVar
+from typing import Any, ClassVar, Final
 
-from gpolicy.cluster.snapshot import state_digest
+from gpolicy import __version__
 from gpolicy.cluster.state import HIDDEN_BY_RAPI, ClusterState
+from gpolicy.cluster.state_files import state_digest
 from gpolicy.cluster.terms import Terms
 from gpolicy.errors import ExitCode, GpolicyError
 from gpolicy.findings import Finding, Severity, told
+from gpolicy.ganeti.commands import RapiCall
 from gpolicy.ganeti.releases import release_of
+from gpolicy.json_shape import ANYTHING, COUNT, NOT_EMPTY, TEXTS, Key, Many, Maybe, Shape, version_key
+from gpolicy.json_values import plain
+from gpolicy.plan import changes
 from gpolicy.plan.built_in_guards import GuardResult, can_be_allowed, judge, objections, outlook
-from gpolicy.plan.change import Change, NotCompared, Objection
+from gpolicy.plan.changes import WHOLE, Change, LeftOut, NotCompared, Objection, Part, left_out
 from gpolicy.plan.diff import Difference, diff
 from gpolicy.plan.effects import Effect, Observed, net_effects, observed, touched
-from gpolicy.plan.part import WHOLE, Key, LeftOut, Part, check_words, key_of, left_out, select, without_change
-from gpolicy.plan.step import Procedure, Step
+from gpolicy.plan.step import Inverse, PlannedCommand, Procedure, Step
 from gpolicy.plan.steps import StepBasis, make_steps, nodes_that_stay
 from gpolicy.policy.kinds import Guard
 from gpolicy.policy.model import INHERIT, Declared, GroupPolicy, NodeSetPolicy, Policy
 from gpolicy.printable import clipped
-from gpolicy.resolve.desired import OTHER_CLUSTER
-from gpolicy.resolve.terms import terms_of
+from gpolicy.resolve.desired import OTHER_CLUSTER, terms_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,16 +127,16 @@ def _stepping(
     return *make_steps([] if errors else changes, basis, release), seen, staying
 
 
-def _partial(policy: Policy, state: ClusterState, whole: Difference, part: Part, keys: set[Key]) -> Difference:
+def _partial(policy: Policy, state: ClusterState, whole: Difference, part: Part, keys: set[changes.Key]) -> Difference:
     """Return the difference with only these keys of a part, as if the policy declared nothing else.
 
     What a group inherits may depend on a change that is left out: then the difference has changes that the whole one
     does not have, and these are left out as well. So is what only a change needs that is none in this part.
     """
-    dropped = {key_of(change) for change in whole.changes} - keys
+    dropped = {changes.key_of(change) for change in whole.changes} - keys
     while True:
         found = diff(policy, state, dropped)
-        more = {key_of(change) for change in found.changes} - (keys & select(found.changes, part)[0])
+        more = {changes.key_of(change) for change in found.changes} - (keys & changes.select(found.changes, part)[0])
         if not more:
             return found
         dropped |= more
@@ -151,9 +158,9 @@ def make_plan(
     difference = whole = diff(policy, state)
     taken_along: list[str] = []
     if not part.is_whole:
-        check_words("only", part.only, policy, state)
-        check_words("exclude", part.exclude, policy, state)
-        keys, taken_along = select(whole.changes, part)
+        changes.check_words("only", part.only, policy, state)
+        changes.check_words("exclude", part.exclude, policy, state)
+        keys, taken_along = changes.select(whole.changes, part)
         difference = _partial(policy, state, whole, part, keys)
     steps, impossible, seen, staying = _stepping(policy, state, difference)
     return replace(
@@ -168,8 +175,8 @@ def make_plan(
         guards=tuple(judge(outlook(policy, state, difference.changes, impossible), allowed)),
         unreadable=tuple(difference.unreadable),
         part=part,
-        left_out=left_out(whole.changes, set(map(key_of, difference.changes))),
-        notes=(*state.notes, *taken_along, *without_change(part, whole.changes)),
+        left_out=left_out(whole.changes, set(map(changes.key_of, difference.changes))),
+        notes=(*state.notes, *taken_along, *changes.without_change(part, whole.changes)),
     )
 
 
@@ -217,3 +224,144 @@ def _content(declared: Declared) -> dict[str, object]:
         content["nodes"] = [node.value for node in declared.nodes]
         content["groups"] = [group.value for group in declared.groups]
     return content
+
+
+FORMAT_VERSION: Final = "1.7"
+KIND: Final = "gpolicy-plan"
+
+_DIGEST: Final = {"type": "string", "pattern": "^sha256:[0-9a-f]{64}$"}
+_OBJECT_NAME: Final = {"type": "string", "pattern": "^(cluster$|group/|node/)"}
+_KEYS: Final = {**TEXTS, "minItems": 1}
+"""A path, key by key."""
+_OWN_KEYS: Final = Key(_KEYS, lambda item: item.path)
+
+
+def _dotted(item: Change | NotCompared) -> str:
+    return ".".join(item.path)
+
+
+def _size_of(name: str) -> Callable[[Any], int]:
+    return lambda plan: len(getattr(plan, name))
+
+
+def effect_shape(name: Any = str) -> Shape:
+    """Return the shape of what a command does to one leaf; `name` is the form of the object's name."""
+    return Shape(Effect).with_keys("object keys before after", object=name, keys=_OWN_KEYS)
+
+
+def rapi_shape(body: Any) -> Shape:
+    """Return the shape of a request to RAPI; `body` is the form of its body."""
+    method, path = {"enum": ["PUT", "POST", "DELETE"]}, {"type": "string", "pattern": "^/2/"}
+    return Shape(RapiCall).with_keys(method=method, path=path, body=body)
+
+
+OBSERVED: Final = Shape(Observed, "observed").with_keys(
+    uuid="identity.uuid",
+    serial_no="identity.serial_no",
+    values=Key(
+        Many(Shape(tuple).with_keys(keys=Key(_KEYS, lambda leaf: leaf[0]), value=Key(ANYTHING, lambda leaf: leaf[1]))),
+        lambda item: list(item.values.items()),
+    ),
+)
+_COMMAND: Final = Shape(PlannedCommand).with_keys(
+    argv=Key(Maybe({**TEXTS, "minItems": 2}), lambda command: command.argv),
+    rapi=rapi_shape(body={"type": ["object", "null"]}),
+    effects=effect_shape(_OBJECT_NAME),
+)
+_INVERSE: Final = Shape(Inverse).with_keys(
+    "first more not_restored",
+    first=Key(_COMMAND, lambda inverse: (*inverse.commands, PlannedCommand(None))[0], inline=True),
+    more=Key(Many(_COMMAND), lambda inverse: inverse.commands[1:]),
+)
+_STEP: Final = Shape(Step, "step").with_keys(
+    id={"type": "string", "pattern": "^[1-9][0-9]*$"},
+    wave={"type": "integer", "minimum": 1, "maximum": 8},
+    object=_OBJECT_NAME,
+    title=NOT_EMPTY,
+    command=Key(_COMMAND, inline=True),
+    inverse=_INVERSE,
+)
+_CHANGE: Final = Shape(Change, "change").with_keys(
+    "object path keys action before after effective_before effective_after takes_effect risk reason affects",
+    object=_OBJECT_NAME,
+    path=Key(NOT_EMPTY, _dotted),
+    keys=_OWN_KEYS,
+    takes_effect=NOT_EMPTY,
+    affects=_OBJECT_NAME,
+    origin=Key(str | None, lambda item: item.span and str(item.span)),
+)
+_GUARD: Final = Shape(GuardResult, "guard").with_keys("name ok message allowed", name=NOT_EMPTY, message=NOT_EMPTY)
+_DECLARED_GUARD: Final = Shape(Guard, "declared_guard").with_keys(
+    "name measure limit percent",
+    name=Key(NOT_EMPTY, "name.value"),
+    limit={"type": "number", "minimum": 0},
+    group=Key(str | None, lambda item: item.group and item.group.value),
+    spec=Key(str | None, lambda item: item.spec and item.spec.value),
+)
+_UNREADABLE: Final = Shape(NotCompared).with_keys("object path wanted", object=_OBJECT_NAME, path=Key(str, _dotted))
+_FINDING: Final = Shape(Finding, optional="file line column").with_keys(
+    "code name severity message hint",
+    code={"type": "string", "pattern": "^GP[0-9]{3}$"},
+    file=Key(str | None, lambda item: item.span and item.span.file),
+    line=Key(int | None, lambda item: item.span and item.span.line),
+    column=Key(int | None, lambda item: item.span and item.span.column),
+)
+ANSWER: Final = "answer"
+"""The key under which the file of a plan or remedy has its report, for `gpolicy show`."""
+ANSWER_KEY: Final = Key({"type": "object"}, lambda _: None, sparse=True)
+"""In files only."""
+PLAN_FIRST: Final = Shape(
+    Plan, optional="gpolicy cluster_uuid snapshot made_at policy_commit policy_dirty state_read_at staying"
+).with_keys(
+    "format_version kind gpolicy cluster cluster_uuid source snapshot made_at policy_commit policy_dirty state_read_at"
+    " ganeti_version policy_digest state_digest serials state_digest_rapi observed not_shown staying changes steps",
+    format_version=version_key(FORMAT_VERSION),
+    kind=Key({"const": KIND}, lambda _: KIND),
+    gpolicy=Key(NOT_EMPTY, lambda _: __version__),
+    made_at="provenance.made_at",
+    policy_commit="provenance.commit",
+    policy_dirty="provenance.dirty",
+    state_read_at=Key(str | None, lambda plan: plan.provenance.state_read_at(plan.source, plan.snapshot)),
+    ganeti_version="version",
+    policy_digest=_DIGEST,
+    state_digest=_DIGEST,
+    state_digest_rapi=_DIGEST,
+    observed=OBSERVED,
+    not_shown="gaps",
+    changes=_CHANGE,
+    steps=_STEP,
+)
+"""The keys before `impact`."""
+PLAN_LAST: Final = Shape(Plan, optional="declared_guards pair_names terms part left_out answer").with_keys(
+    "guards declared_guards pair_names terms unreadable part left_out findings notes",
+    guards=_GUARD,
+    declared_guards=_DECLARED_GUARD,
+    terms=Key({"type": "object"}, lambda plan: terms_data(plan.terms)),
+    unreadable=_UNREADABLE,
+    part=Shape(Part).with_keys("only exclude"),
+    left_out=Shape(LeftOut).with_keys("object keys action", object=_OBJECT_NAME, keys=_OWN_KEYS),
+    findings=Key(_FINDING, "all_findings"),
+    summary=Key(
+        Shape(Plan, optional="left_out").with_keys(
+            "changes steps unreadable left_out safe",
+            **{name: Key(COUNT, _size_of(name)) for name in ("changes", "steps", "unreadable", "left_out")},
+        ),
+        lambda plan: plan,
+    ),
+    answer=ANSWER_KEY,
+)
+"""The keys behind `impact`."""
+
+
+def terms_data(terms: Terms) -> dict[str, Any]:
+    """Return the terms of a policy as JSON types; `plan_file` reads them for guards that `apply` judges again."""
+    leaves = {
+        label: [{"keys": list(path), "value": value} for path, value in values.items()]
+        for label, values in terms.values.items()
+    }
+    return {"groups": plain(terms.groups), "others": plain(terms.others), "values": leaves, "release": terms.release}
+
+
+def plan_as_json(plan: Plan, impact: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """Return the plan in the form of the contract. `impact` is what `gpolicy.report.impact_json` makes, if known."""
+    return {**PLAN_FIRST(plan), "impact": dict(impact or {}), **PLAN_LAST(plan)}

@@ -13,22 +13,21 @@ from gpolicy import __version__
 from gpolicy.cluster.assembly import read_part
 from gpolicy.cluster.json_input import parse_json, read_bytes
 from gpolicy.cluster.record import Record, shown
-from gpolicy.cluster.snapshot import read_time
 from gpolicy.cluster.state import Identity, Snapshot, Unreadable
+from gpolicy.cluster.state_files import read_time
 from gpolicy.cluster.terms import HYPERVISORS, VOLUME_GROUP, GroupTerms, Limits, Promise, Terms, VolumeTerms
 from gpolicy.errors import InputError
 from gpolicy.findings import Finding, Severity, Span
 from gpolicy.ganeti.amounts import GREATEST_OVERSUBSCRIPTION, MOST_NODE_FAILURES
 from gpolicy.ganeti.htools_reading import ALLOCATOR_PARAMETERS
-from gpolicy.ganeti.parameter import Level, Path, Value, Values
 from gpolicy.ganeti.parameters import canonical
 from gpolicy.ganeti.releases import VERSIONS, is_release
+from gpolicy.ganeti.vocabulary import Level, Path, Value, Values
+from gpolicy.plan import changes
 from gpolicy.plan.built_in_guards import JUDGED_WITHOUT_CLUSTER, OVERRIDABLE, GuardResult, judge_without_cluster
-from gpolicy.plan.change import Change, ChangeAction, NotCompared, Objection, Risk
+from gpolicy.plan.changes import Change, ChangeAction, LeftOut, NotCompared, Objection, Part
 from gpolicy.plan.effects import Effect, Observed, level_of
-from gpolicy.plan.part import LeftOut, Part, contradictions_of_part
-from gpolicy.plan.plan import Plan
-from gpolicy.plan.plan_json import ANSWER, FORMAT_VERSION, plan_as_json
+from gpolicy.plan.plan import ANSWER, FORMAT_VERSION, Plan, plan_as_json
 from gpolicy.plan.rebuilding import contradictions, first_difference, rebuilt
 from gpolicy.plan.signature import Signers, signer_of
 from gpolicy.plan.step import Procedure
@@ -131,8 +130,8 @@ def rebuilt_plan(written: Record) -> Plan:
     findings = tuple(map(_finding, written.objects("findings")))
     errors = any(finding.severity is Severity.ERROR for finding in findings)
     _refuse(written, () if errors else contradictions(claimed, basis))
-    changes = rebuilt(claimed, basis)
-    steps, impossible = make_steps([] if errors else changes, basis, version)
+    made = rebuilt(claimed, basis)
+    steps, impossible = make_steps([] if errors else made, basis, version)
     guards = tuple(map(_guard, written.objects("guards")))
     declared = tuple(map(_declared, written.objects("declared_guards")))
     if [guard.name for guard in guards if guard.name not in BUILT_IN] != [guard.name.value for guard in declared]:
@@ -141,7 +140,7 @@ def rebuilt_plan(written: Record) -> Plan:
     part = read_part(Part, written.record("part"))
     items = written.objects("left_out")
     left = tuple(LeftOut(_object(item), _keys(item), item.choice("action", ChangeAction)) for item in items)
-    _refuse(written, contradictions_of_part(part, claimed, left))
+    _refuse(written, changes.contradictions_of_part(part, claimed, left))
     return Plan(
         cluster=check_text(written, "cluster"),
         cluster_uuid=written.text_or_none("cluster_uuid"),
@@ -155,7 +154,7 @@ def rebuilt_plan(written: Record) -> Plan:
         observed=observed,
         gaps=gaps,
         staying=tuple(sorted(set(staying))),
-        changes=changes,
+        changes=made,
         steps=tuple(steps),
         guards=guards,
         declared_guards=declared,
@@ -183,7 +182,7 @@ def _change(written: Record) -> Change:
         after=_value(written, path, "after"),
         effective_before=_value(written, path, "effective_before"),
         effective_after=_value(written, path, "effective_after"),
-        risk=Risk.LOW,  # found out again from the values
+        risk=changes.Risk.LOW,  # found out again from the values
         reason=written.text("reason"),
         affects=tuple(checked_object(name, written.where) for name in written.texts("affects")),
         span=_origin(written),

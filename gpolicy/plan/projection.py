@@ -14,13 +14,13 @@ from typing import Final
 from gpolicy.cluster.state import ClusterState, LiveGroup, LiveNode, Resources
 from gpolicy.cluster.terms import Terms, under_terms
 from gpolicy.cluster.volume_pools import VolumePool, pools_of
-from gpolicy.ganeti.parameter import Level, Path, Value, Values
 from gpolicy.ganeti.parameters import fill
-from gpolicy.plan.change import MEMBERSHIP, NAME, NEW_GROUP, TAGS, Change, ChangeAction, new_names, words
+from gpolicy.ganeti.vocabulary import Level, Path, Value, Values
+from gpolicy.plan.changes import MEMBERSHIP, NAME, NEW_GROUP, TAGS, Change, ChangeAction, new_names, words
 from gpolicy.plan.diff import Difference, diff
 from gpolicy.policy.model import Policy
 from gpolicy.printable import some
-from gpolicy.resolve.terms import terms_of
+from gpolicy.resolve.desired import terms_of
 
 _EXCLUSIVE: Final[Path] = ("ndparams", "exclusive_storage")
 _ByObject = dict[tuple[Level, str | None], list[Change]]

@@ -14,26 +14,10 @@ from itertools import zip_longest
 from typing import Final
 
 from gpolicy.errors import RequestError
-from gpolicy.ganeti.parameter import Level, Path, Value
 from gpolicy.ganeti.parameters import INHERITED_FAMILIES, parameter_at
-from gpolicy.plan.change import (
-    MEMBERSHIP,
-    MOVE_CHANGES,
-    MOVE_UNCHECKED,
-    NAME,
-    NEW_GROUP,
-    RISK_OF_ACTION,
-    STANDS_IN,
-    TAGS,
-    Change,
-    ChangeAction,
-    Risk,
-    label_of,
-    redirects_disks,
-    risk_when_new,
-    risk_with,
-    words,
-)
+from gpolicy.ganeti.vocabulary import Level, Path, Value
+from gpolicy.plan import changes
+from gpolicy.plan.changes import Change, ChangeAction
 from gpolicy.plan.effects import is_own_value, shown_by, tags_of, touched
 from gpolicy.plan.steps import StepBasis, rename_order
 
@@ -41,22 +25,22 @@ _LONGEST_SHOWN: Final = 300
 _ABSENT: Final = object()
 
 
-def contradictions(changes: Sequence[Change], basis: StepBasis) -> Iterator[str]:
+def contradictions(planned: Sequence[Change], basis: StepBasis) -> Iterator[str]:
     """Yield why no plan has these changes for the observed objects; nothing for the changes of a real plan."""
-    times = Counter((change.object, change.path) for change in changes)
+    times = Counter((change.object, change.path) for change in planned)
     yield from (f"{name} {'.'.join(path)} is changed twice" for (name, path), count in times.items() if count > 1)
-    names, needed = _Names(changes), touched(changes).keys()
+    names, needed = _Names(planned), touched(planned).keys()
     yield from names.contradictions(basis)
     unseen = needed - basis.objects.keys() - {f"group/{name}" for name in names.new}
     yield from (f"{name} is changed, but `observed` does not have it" for name in sorted(unseen))
     unchanged = sorted(basis.objects.keys() - needed)
     yield from (f"`observed` has {name}, which nothing changes" for name in unchanged)
     yield from _misshapen(basis)
-    moving = {change.object_name for change in changes if change.path == MEMBERSHIP}
+    moving = {change.object_name for change in planned if change.path == changes.MEMBERSHIP}
     yield from (f"node {name} stays, but does not move" for name in sorted(basis.staying) if name not in moving)
     if unseen:
         return
-    for change in changes:
+    for change in planned:
         if reason := _reason(change, names, basis):
             yield f"{change.object} {'.'.join(change.path)}: {reason}"
 
@@ -65,20 +49,20 @@ def _misshapen(basis: StepBasis) -> Iterator[str]:
     """Yield the observed objects that are not what their name says."""
     for name, values in basis.objects.items():
         level, _, rest = name.partition("/")
-        own_name = values.get(NAME) if level == "group" else None if level == "cluster" else rest
-        if (NAME in values and level != "group") or (level == "group" and own_name != rest):
+        own_name = values.get(changes.NAME) if level == "group" else None if level == "cluster" else rest
+        if (changes.NAME in values and level != "group") or (level == "group" and own_name != rest):
             yield f"`observed` has {name} with another name"
-        if isinstance(values.get(MEMBERSHIP), str) != (level == "node"):
+        if isinstance(values.get(changes.MEMBERSHIP), str) != (level == "node"):
             yield f"`observed` has {name} with{'out' if level == 'node' else ''} a group"
-        if any(path[:1] == TAGS and (len(path) != 2 or value is not True) for path, value in values.items()):
+        if any(path[:1] == changes.TAGS and (len(path) != 2 or value is not True) for path, value in values.items()):
             yield f"`observed` has {name} with an invalid tag"
         hidden = [path for path in values if not shown_by(basis.gaps, name, path)]
         yield from (f"`observed` has {name} {'.'.join(path)}, which the source cannot show" for path in hidden)
 
 
 class _Names:
-    def __init__(self, changes: Sequence[Change]) -> None:
-        mine = [change for change in changes if change.path == NAME]
+    def __init__(self, planned: Sequence[Change]) -> None:
+        mine = [change for change in planned if change.path == changes.NAME]
         self.created = {change.object_name for change in mine if change.action is ChangeAction.CREATE}
         self.removed = {change.object_name for change in mine if change.action is ChangeAction.REMOVE}
         self.old = {change.object_name: str(change.before) for change in mine if change.action is ChangeAction.RENAME}
@@ -110,7 +94,7 @@ class _Names:
 
 def _reason(change: Change, names: _Names, basis: StepBasis) -> str:
     name = change.object_name
-    if change.path == NAME:
+    if change.path == changes.NAME:
         if change.level is not Level.GROUP:
             return f"a plan cannot rename a {change.level}"
         wanted = change.before if change.action is ChangeAction.REMOVE else change.after
@@ -120,23 +104,23 @@ def _reason(change: Change, names: _Names, basis: StepBasis) -> str:
     is_new = change.level is Level.GROUP and name in names.created
     if change.level is Level.GROUP and not is_new and (name := names.now(name)) is None:
         return "the group is removed or renamed by then"
-    if change.path == MEMBERSHIP:
-        home = basis.objects[f"node/{name}"].get(MEMBERSHIP) if change.level is Level.NODE else None
+    if change.path == changes.MEMBERSHIP:
+        home = basis.objects[f"node/{name}"].get(changes.MEMBERSHIP) if change.level is Level.NODE else None
         if home is None or change.before != home:
             return f"was {as_text(home)} when it was seen, not {as_text(change.before)}"
         target = change.after if isinstance(change.after, str) else None
         now = target if target is None or target in names.created else names.now(target)
         return "no group to move to" if now in (None, home) else ""
-    label = label_of(change.level, name)
-    seen = NEW_GROUP if is_new else basis.objects[label]
-    before: Value = list(tags_of(seen)) if change.path == TAGS else seen.get(change.path)
+    label = changes.label_of(change.level, name)
+    seen = changes.NEW_GROUP if is_new else basis.objects[label]
+    before: Value = list(tags_of(seen)) if change.path == changes.TAGS else seen.get(change.path)
     if as_text(change.before) != as_text(before):
         return f"was {as_text(before)} when it was seen, not {as_text(change.before)}"
     if before == change.after:
         return "does not change"
-    if change.path == TAGS:
+    if change.path == changes.TAGS:
         after = change.after if isinstance(change.after, list) else []
-        in_order = all(isinstance(tag, str) for tag in after) and after == sorted(set(words(after)))
+        in_order = all(isinstance(tag, str) for tag in after) and after == sorted(set(changes.words(after)))
         return "" if in_order and isinstance(change.after, list) else "tags are a sorted list of texts"
     parameter = parameter_at(change.path)
     if parameter is None or change.level not in parameter.levels:
@@ -146,14 +130,14 @@ def _reason(change: Change, names: _Names, basis: StepBasis) -> str:
     return ""
 
 
-def rebuilt(changes: Sequence[Change], basis: StepBasis) -> tuple[Change, ...]:
+def rebuilt(planned: Sequence[Change], basis: StepBasis) -> tuple[Change, ...]:
     """Return the changes with all that follows from them: effective values and risk.
 
     What follows from the rest of the cluster is kept as it is: an inherited value where `basis` does not have what it
     is inherited from, how many instances have disks that move, which objects inherit.
     """
-    created = {change.object for change in changes if change.action is ChangeAction.CREATE}
-    cluster = {change.path: change.after for change in changes if change.level is Level.CLUSTER}
+    created = {change.object for change in planned if change.action is ChangeAction.CREATE}
+    cluster = {change.path: change.after for change in planned if change.level is Level.CLUSTER}
 
     def above(path: Path) -> tuple[Value, Value] | None:
         seen = basis.objects.get("cluster")
@@ -162,7 +146,7 @@ def rebuilt(changes: Sequence[Change], basis: StepBasis) -> tuple[Change, ...]:
         return seen.get(path), cluster.get(path, seen.get(path))
 
     found = []
-    for claimed in changes:
+    for claimed in planned:
         is_new = claimed.object in created
         before, after = _effective(claimed, is_new, above(claimed.path))
         change = replace(claimed, effective_before=before, effective_after=after)
@@ -191,18 +175,20 @@ def _effective(change: Change, is_new: bool, above: tuple[Value, Value] | None) 
     return (before if change.before is None else change.before, after if change.after is None else change.after)
 
 
-def _risk(change: Change, is_new: bool) -> tuple[Risk, str]:  # noqa: FBT001
+def _risk(change: Change, is_new: bool) -> tuple[changes.Risk, str]:  # noqa: FBT001
     if not is_own_value(change.path):
-        told = change.action is ChangeAction.MOVE and change.reason.startswith(MOVE_CHANGES)
-        unchecked = MOVE_UNCHECKED if change.action is ChangeAction.MOVE else ""
-        return RISK_OF_ACTION.get(change.action, Risk.LOW), change.reason if told else unchecked
+        told = change.action is ChangeAction.MOVE and change.reason.startswith(changes.MOVE_CHANGES)
+        unchecked = changes.MOVE_UNCHECKED if change.action is ChangeAction.MOVE else ""
+        return changes.RISK_OF_ACTION.get(change.action, changes.Risk.LOW), change.reason if told else unchecked
     if is_new:
-        return risk_when_new(change.path)
+        return changes.risk_when_new(change.path)
     count = change.reason.partition(" ")[0]
-    users = int(count) if redirects_disks(change.path) and count.isascii() and count.isdigit() and len(count) < 9 else 0
-    risk, reason = risk_with(change.path, change.effective_before, change.effective_after, users)
-    stands_in = change.path[-1] == "access" and change.action is ChangeAction.SET and change.reason == STANDS_IN
-    return risk, STANDS_IN if stands_in else reason
+    is_number = count.isascii() and count.isdigit() and len(count) < 9
+    users = int(count) if is_number and changes.redirects_disks(change.path) else 0
+    risk, reason = changes.risk_with(change.path, change.effective_before, change.effective_after, users)
+    replaces_access = change.path[-1] == "access" and change.action is ChangeAction.SET
+    stands_in = replaces_access and change.reason == changes.STANDS_IN
+    return risk, changes.STANDS_IN if stands_in else reason
 
 
 def first_difference(found: Value, expected: Value, place: str = "") -> str | None:

@@ -13,11 +13,10 @@ from typing import ClassVar
 
 from gpolicy.cluster.state import Snapshot, Unreadable
 from gpolicy.ganeti import commands
-from gpolicy.ganeti.commands import Command
 from gpolicy.ganeti.expressible import RESET, Assignments, InexpressibleError, Reset
-from gpolicy.ganeti.parameter import Level, Path, Value
 from gpolicy.ganeti.parameters import default_in, parameter_at
-from gpolicy.plan.change import NODES, label_of
+from gpolicy.ganeti.vocabulary import Level, Path, Value
+from gpolicy.plan.changes import NODES, label_of
 from gpolicy.plan.effects import Effect, Observed, assigned
 from gpolicy.provenance import UNKNOWN, Provenance
 
@@ -37,13 +36,13 @@ class Wave(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class PlannedCommand(Command):
+class PlannedCommand(commands.Command):
     """A command, and what it does to which leaves."""
 
     effects: tuple[Effect, ...] = ()
 
 
-def planned(command: Command, effects: tuple[Effect, ...]) -> PlannedCommand:
+def planned(command: commands.Command, effects: tuple[Effect, ...]) -> PlannedCommand:
     """Return `command` with its effects."""
     return PlannedCommand(command.argv, command.rapi, effects)
 
@@ -124,7 +123,7 @@ class Procedure:
         return any(effect.path == NODES for step in self.steps for effect in step.command.effects)
 
 
-def made(makers: Iterable[tuple[Callable[[], Command], tuple[Effect, ...]]]) -> Inverse:
+def made(makers: Iterable[tuple[Callable[[], commands.Command], tuple[Effect, ...]]]) -> Inverse:
     """Return the inverse that runs these commands, each with its effects; only a reason if one cannot be expressed."""
     try:
         return Inverse(tuple(planned(make(), effects) for make, effects in makers))
@@ -174,7 +173,7 @@ def expressible(
     return values, tuple(lost)
 
 
-def modify(level: Level, name: str | None, values: Assignments, version: str) -> Command:
+def modify(level: Level, name: str | None, values: Assignments, version: str) -> commands.Command:
     """Return the command that sets or resets own values of an object."""
     if level is Level.CLUSTER:
         return commands.cluster_modify(values, version=version)

@@ -13,10 +13,9 @@ from functools import partial
 from gpolicy.cluster.state import ClusterState, Unreadable
 from gpolicy.errors import RequestError
 from gpolicy.ganeti import commands
-from gpolicy.ganeti.commands import Command
 from gpolicy.ganeti.expressible import RESET, InexpressibleError, Reset
-from gpolicy.ganeti.parameter import Level, Path, Value, Values
-from gpolicy.plan.change import MEMBERSHIP, NAME, TAGS, Change, ChangeAction, Objection, label_of, new_names, words
+from gpolicy.ganeti.vocabulary import Level, Path, Value, Values
+from gpolicy.plan.changes import MEMBERSHIP, NAME, TAGS, Change, ChangeAction, Objection, label_of, new_names, words
 from gpolicy.plan.effects import Contents, Effect, assigned, is_own_value, moved, tagged, tags_of
 from gpolicy.plan.step import Inverse, Step, Wave, expressible, inverse_of, made, modify, planned
 from gpolicy.printable import some
@@ -24,7 +23,7 @@ from gpolicy.printable import some
 Assignments = dict[Path, Value | Reset]
 _Back = Inverse | None
 _Effects = tuple[Effect, ...]
-_Make = Callable[[], Command]
+_Make = Callable[[], commands.Command]
 
 TEMPLATES: Path = ("enabled_disk_templates",)
 GROUP_TEMPLATES: Path = ("ipolicy", "disk-templates")

@@ -10,13 +10,10 @@ from typing import Any, Final
 
 from gpolicy.findings import Finding, Span
 from gpolicy.ganeti.amounts import parse_bounded_size, parse_rate, round_size
-from gpolicy.ganeti.parameter import Level, Parameter, Path, Type, Value
 from gpolicy.ganeti.parameters import FAMILIES, as_word, canonical, parameter_at
-from gpolicy.ganeti.vocabulary import SPEC_SIZES, TAG_FAMILIES
-from gpolicy.policy import edits, model
-from gpolicy.policy.model import RULES
+from gpolicy.ganeti.vocabulary import SPEC_SIZES, TAG_FAMILIES, Level, Parameter, Path, Type, Value
+from gpolicy.policy import edits, model, source_file
 from gpolicy.policy.source_file import Located, Pointer, T, YamlDocument, last_key, place_name
-from gpolicy.policy.structure import NOT_PLAIN_TEXT, SIZE_ROUNDED, WRONG_VALUE
 
 Report = Callable[[Finding], None]
 
@@ -43,7 +40,7 @@ class DocumentReader:
     def wrong(self, message: str, pointer: Pointer, hint: str = "", *, of_key: bool = False) -> None:
         """Report a value, or its key, as wrong."""
         span = self.document.key_span(pointer) if of_key else self.at(pointer)
-        self.report(WRONG_VALUE.finding(message, span, hint=hint))
+        self.report(source_file.WRONG_VALUE.finding(message, span, hint=hint))
 
     def amount(self, parse: Callable[[Any], T], written: str | float, pointer: Pointer) -> T | None:
         """Return the amount that somebody wrote; None, and a finding, where `parse` refuses it."""
@@ -136,7 +133,7 @@ class Builder(DocumentReader):
             bad = next(letter for letter in value if not (letter.isascii() and letter.isprintable()))
             message = f"{place_name(pointer)} contains {bad!a}, which is not printable ASCII"
             hint = "remove this character: with it, every later job of Ganeti fails"
-            self.report(NOT_PLAIN_TEXT.finding(message, self.at(pointer), hint=hint))
+            self.report(source_file.NOT_PLAIN_TEXT.finding(message, self.at(pointer), hint=hint))
         return value
 
     def _leaves(self, level: Level) -> model.Leaves:
@@ -212,7 +209,7 @@ class Builder(DocumentReader):
             fix = edits.fix(hint, edits.replace_value(self.document, pointer, str(size)))
             if exact < LEAST_WITHOUT_UNIT and not str(written)[-1:].isalpha():
                 hint, fix = f"write {written}G, if GiB are meant; a number without a unit is in MiB", None
-            self.report(SIZE_ROUNDED.finding(message, self.at(pointer), hint=hint, fix=fix))
+            self.report(source_file.SIZE_ROUNDED.finding(message, self.at(pointer), hint=hint, fix=fix))
         return size
 
     def _uid_range(self, written: str | float, pointer: Pointer) -> Value:
@@ -255,7 +252,7 @@ class Builder(DocumentReader):
             yield Located(model.OwnedPrefix(prefix, frozenset(map(Level, levels))), self.at(("owns", index)))
 
     def _rule_tags(self) -> Iterator[tuple[Pointer, Located[str]]]:
-        for family, pointer in RULES.items():
+        for family, pointer in model.RULES.items():
             items: Any = self.root
             for key in pointer:
                 items = items.get(key, {})

@@ -5,7 +5,8 @@ them back, so that code which reads a schema sees each value's own shape at its 
 
 Almost every document conforms. The draft-07 keywords of our schemas, compiled to closures, take a small fraction of the
 time of a general validator and its import. The general validator (jsonschema) explains the errors of other documents
-(`gpolicy.policy.schema_errors`); a test compares the two.
+(`gpolicy.policy.schema_errors`); a test compares the two. The words for patterns of texts that are no words (sizes,
+rates, shares, days) are here as well.
 """
 
 from __future__ import annotations
@@ -13,10 +14,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Hashable
+from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
 
-from gpolicy.data import data_directory
+from gpolicy.data import data_directory, read_data
+from gpolicy.ganeti.releases import POINT_RELEASE
 from gpolicy.policy.kinds import KIND_NAMES, KINDS
 from gpolicy.policy.source_file import YamlDocument
 
@@ -272,3 +275,29 @@ def _hashable(value: Any) -> Hashable:
     if isinstance(value, list):
         return tuple(map(_hashable, value))
     return type(value) is bool, value
+
+
+@dataclass(frozen=True, slots=True)
+class PatternWords:
+    """What is said of a text that has a pattern: its type, what a finding expects, an editor's message, an example.
+
+    The pattern of releases follows from those that gpolicy knows.
+    """
+
+    type: str
+    expected: str
+    message: str
+    example: str
+    pattern: str = POINT_RELEASE
+
+
+@cache
+def pattern_words() -> dict[str, PatternWords]:
+    """Return what is said of texts, by their patterns: `templates/patterns.toml`."""
+    known = [PatternWords(**words) for words in read_data("patterns.toml").values()]
+    return {words.pattern: words for words in known}
+
+
+INHERIT: Final = "inherit"
+"""What a policy writes where an object has no own value."""
+TAG_PATTERN: Final = "^[A-Za-z0-9_.+*/:@-]{1,128}$"

@@ -7,11 +7,10 @@ from dataclasses import fields, replace
 from typing import Any, Final, TypeVar, cast
 
 from gpolicy.findings import Finding, Related
-from gpolicy.ganeti.parameter import Path
+from gpolicy.ganeti.vocabulary import Path
 from gpolicy.policy.kinds import KIND_NAMES
 from gpolicy.policy.model import Declared, Hardware, Leaf, Leaves
-from gpolicy.policy.source_file import Located, YamlDocument
-from gpolicy.policy.structure import ALIAS_BOMB, EXTENDS_CONFLICT, EXTENDS_CYCLE
+from gpolicy.policy.source_file import ALIAS_BOMB, EXTENDS_CONFLICT, EXTENDS_CYCLE, Located, YamlDocument
 
 Object = TypeVar("Object", bound=Declared)
 Values = TypeVar("Values", bound=Declared | Hardware)

@@ -26,8 +26,7 @@ from gpolicy import opening
 from gpolicy.errors import InputError
 from gpolicy.findings import Finding, Span
 from gpolicy.policy.kinds import KIND_NAMES
-from gpolicy.policy.source_file import SourceFile, YamlDocument
-from gpolicy.policy.structure import FILE_NOT_READ, NOT_A_POLICY, UNREADABLE_FILE
+from gpolicy.policy.source_file import FILE_NOT_READ, NOT_A_POLICY, UNREADABLE_FILE, SourceFile, YamlDocument
 from gpolicy.policy.yaml_reader import MAX_BYTES, read_yaml
 
 NAME_ITSELF = "name its target instead if you trust it"

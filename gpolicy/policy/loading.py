@@ -15,32 +15,13 @@ from gpolicy.errors import InputError
 from gpolicy.findings import BASE_FILE, Finding, Related, Span, copied
 from gpolicy.guessing import MOST_KNOWN, closest, did_you_mean
 from gpolicy.opening import real_path
+from gpolicy.policy import files, source_file
 from gpolicy.policy.conformance import conforms
 from gpolicy.policy.extending import Bases, Extender
-from gpolicy.policy.files import (
-    SUFFIXES,
-    Boundary,
-    boundary,
-    is_part,
-    policy_files,
-    policy_roots,
-    read_files,
-    read_text,
-    relative_path,
-    unread_files,
-)
 from gpolicy.policy.kinds import KINDS, OBJECTS, Guard
 from gpolicy.policy.model import ClusterPolicy, Declared, GroupPolicy, NodeSetPolicy, Policy
 from gpolicy.policy.scenario import Scenario
 from gpolicy.policy.source_file import Located, SourceFile, YamlDocument
-from gpolicy.policy.structure import (
-    DUPLICATE_OBJECT,
-    EXTENDS_CONFLICT,
-    EXTENDS_UNKNOWN,
-    NOTHING_DECLARED,
-    SEVERAL_CLUSTERS,
-    UNKNOWN_SNAPSHOT,
-)
 from gpolicy.policy.yaml_reader import read_yaml
 from gpolicy.printable import some
 
@@ -62,16 +43,16 @@ def load_policy(path: Path, texts: Mapping[str, str] | None = None) -> Policy:
 
     `texts` are read in place of what is in the files of these names: the policy as it would be.
     """
-    within = boundary(path)
-    policy = load_files(policy_files(path, within), path, texts, within)
-    unread = unread_files(path, within) if path.is_dir() else ()
+    within = files.boundary(path)
+    policy = load_files(files.policy_files(path, within), path, texts, within)
+    unread = files.unread_files(path, within) if path.is_dir() else ()
     return replace(policy, findings=tuple(sorted((*policy.findings, *unread), key=Finding.sort_key)))
 
 
 def declared_cluster(path: Path) -> str:
     """Return the name in the Cluster document of the only policy at `path`; nothing if there is none."""
     try:
-        roots = policy_roots(path)
+        roots = files.policy_roots(path)
         cluster = load_policy(roots[0]).cluster if len(roots) == 1 else None
     except InputError:
         return ""
@@ -82,19 +63,19 @@ def load_files(
     paths: list[Path],
     root: Path | None = None,
     texts: Mapping[str, str] | None = None,
-    within: Boundary | None = None,
+    within: files.Boundary | None = None,
 ) -> Policy:
     """Return the policy that the files `paths` hold together. `within` is the boundary of `root`, where it is known."""
     home = root or (paths[0] if paths else Path())
-    return _Loader(paths, home, texts, within or boundary(home)).policy(tuple(str(path) for path in paths))
+    return _Loader(paths, home, texts, within or files.boundary(home)).policy(tuple(str(path) for path in paths))
 
 
 class _Loader:
-    def __init__(self, paths: list[Path], root: Path, texts: Mapping[str, str] | None, within: Boundary) -> None:
+    def __init__(self, paths: list[Path], root: Path, texts: Mapping[str, str] | None, within: files.Boundary) -> None:
         self._root = root
         self._texts = texts
         self._boundary = within
-        self._files = read_files(paths, self._boundary, self._texts)
+        self._files = files.read_files(paths, self._boundary, self._texts)
         self._own = frozenset(self._files.files)
         self._findings = self._files.findings
         self._broken = [file.unfinished for file in self._files.files.values() if file.unfinished]
@@ -117,7 +98,7 @@ class _Loader:
         if paths and not self._findings and all(document.root is None for document in documents):
             hint = "write its documents (`gpolicy init` writes a first policy), or name another file"
             message = "the policy declares nothing: there is no document in it"
-            self._findings.append(NOTHING_DECLARED.finding(message, Span(paths[0], 1, 1, 1, 1), hint=hint))
+            self._findings.append(source_file.NOTHING_DECLARED.finding(message, Span(paths[0], 1, 1, 1, 1), hint=hint))
         self._here = Bases(self._objects, self._broken)
         extender = Extender(self._find, self._unknown, self._findings.append)
         whole = [extender.extend(declared) for declared in self._objects]
@@ -136,7 +117,7 @@ class _Loader:
             findings=tuple(sorted(self._findings, key=Finding.sort_key)),
             files=self._files.files,
             root=self._root,
-            is_part=is_part(self._root),
+            is_part=files.is_part(self._root),
         )
 
     def _with_snapshot(self, scenario: Scenario) -> Scenario:
@@ -150,7 +131,7 @@ class _Loader:
         if reason:
             hint = "keep it in the policy's directory and write its path from this document"
             message = f"snapshot {named.value!r}: {reason}"
-            self._findings.append(UNKNOWN_SNAPSHOT.finding(message, named.span, hint=hint, missing=message))
+            self._findings.append(source_file.UNKNOWN_SNAPSHOT.finding(message, named.span, hint=hint, missing=message))
         return replace(scenario, stage=replace(scenario.stage, snapshot=Located(str(path), named.span)))
 
     def _by_name(self, objects: list[_Named]) -> dict[str, _Named]:
@@ -166,7 +147,9 @@ class _Loader:
                 if file is not other and file.text == other.text:
                     hint = f"{file.name} is a copy of {other.name}: remove one of them, or name it in `exclude`"
                 missing = copied(declared.span, first.span)
-                finding = DUPLICATE_OBJECT.finding(message, declared.span, hint=hint, related=related, missing=missing)
+                finding = source_file.DUPLICATE_OBJECT.finding(
+                    message, declared.span, hint=hint, related=related, missing=missing
+                )
                 self._findings.append(finding)
         return result
 
@@ -178,12 +161,14 @@ class _Loader:
             message = f"{base.name!r} is no template, but {some([repr(other.name) for other in others])} {verb} it"
             related = tuple(Related(other.span, "extends it") for other in others)
             hint = "write `template: true` in it: else this is a second cluster in one policy"
-            self._findings.append(SEVERAL_CLUSTERS.finding(message, base.span, hint=hint, related=related))
+            self._findings.append(source_file.SEVERAL_CLUSTERS.finding(message, base.span, hint=hint, related=related))
         for cluster in clusters[1:] if not self._separate else ():
             message = f"a second cluster, {cluster.name!r}, in one policy"
             related = (Related(clusters[0].span, "the first"),)
             hint = "keep each cluster in a directory of its own and name that; a base for extends is `template: true`"
-            self._findings.append(SEVERAL_CLUSTERS.finding(message, cluster.span, hint=hint, related=related))
+            self._findings.append(
+                source_file.SEVERAL_CLUSTERS.finding(message, cluster.span, hint=hint, related=related)
+            )
 
     def _extends(self, cluster: ClusterPolicy, base: ClusterPolicy) -> bool:
         found = [self._find(cluster, name) for name in cluster.extends if cluster.document is not base.document]
@@ -191,7 +176,7 @@ class _Loader:
 
     def _find(self, declared: Declared, name: Located[str]) -> Declared | YamlDocument | None:
         file, _, wanted = name.value.partition("#")
-        if not file.endswith(SUFFIXES):
+        if not file.endswith(files.SUFFIXES):
             return self._here.pick(declared, name.value)
         named = (declared.document.file, file)
         if named not in self._named:
@@ -206,7 +191,7 @@ class _Loader:
         kind = declared.document.root["kind"]
         bases, missing = self._here, f"{kind} {name.value}"
         hint = "name a document of the same kind, or a relative path: base.yaml#NAME"
-        if file.endswith(SUFFIXES):
+        if file.endswith(files.SUFFIXES):
             path = _beside(declared, file)
             missing = f"{BASE_FILE}{path}"
             if not self._boundary.is_file(path):
@@ -217,7 +202,7 @@ class _Loader:
                 except OSError as error:
                     message = f"{file!r} {error}: gpolicy reads no base there"
                     hint = "keep both in one git repository: a policy may extend all documents of it"
-                return EXTENDS_UNKNOWN.finding(message, name.span, hint=hint, missing=missing)
+                return source_file.EXTENDS_UNKNOWN.finding(message, name.span, hint=hint, missing=missing)
             bases = self._base_objects(path, declared, name)
             is_here = any(real_path(item.document.file) == real_path(path) for item in self._objects)
             missing = f"{kind} {wanted}" if is_here else f"{missing}#{kind} {wanted}"
@@ -229,19 +214,19 @@ class _Loader:
             near = closest(wanted, names)  # shown as it is to be written
             documents = some([f"`{file}#{item}`" for item in sorted(names)])
             hint = f"Did you mean `{file}#{near}`?" if near else f"its {kind} documents are {documents}"
-        elif not file.endswith(SUFFIXES):
+        elif not file.endswith(files.SUFFIXES):
             hint = did_you_mean(name.value, names, self._base_meant(declared, name.value) or hint)
         message = f"there is no {kind} {name.value!r} to extend"
         others = bases.kinds(wanted or name.value) if bases is not None else []
         if others:
             message += f", but a {others[0]} of this name"
-        return EXTENDS_UNKNOWN.finding(message, name.span, hint=hint, missing=missing)
+        return source_file.EXTENDS_UNKNOWN.finding(message, name.span, hint=hint, missing=missing)
 
     def _file_meant(self, declared: Declared, path: Path, wanted: str) -> str:
         """Return the hint that names a file like `path` beside it, or of its name nearer to the root; none if none."""
         try:
             names = path.parent.iterdir() if self._compared < _MOST_COMPARED else ()
-            beside = [item for item in islice(names, MOST_KNOWN) if item.name.endswith(SUFFIXES)]
+            beside = [item for item in islice(names, MOST_KNOWN) if item.name.endswith(files.SUFFIXES)]
         except OSError:
             beside = []
         self._compared += len(beside)
@@ -265,7 +250,7 @@ class _Loader:
         for item in self._objects:
             for entry in item.extends:
                 file = entry.value.partition("#")[0]
-                if file.endswith(SUFFIXES) and len(named) < _MOST_EXTENDED:
+                if file.endswith(files.SUFFIXES) and len(named) < _MOST_EXTENDED:
                     named.setdefault(_beside(item, file), (item, entry))
         return {path: self._base_objects(path, *whose) for path, whose in named.items() if self._boundary.is_file(path)}
 
@@ -289,7 +274,7 @@ class _Loader:
         return self._bases[resolved]
 
     def _load_base(self, path: Path, declared: Declared, name: Located[str]) -> list[Declared]:
-        text = read_text(path, self._boundary, self._texts, self._files)
+        text = files.read_text(path, self._boundary, self._texts, self._files)
         if text is None:
             return []
         base = _base_file(str(path), text)
@@ -331,7 +316,7 @@ class _Loader:
                 Related(later.name.span, "a later base says this"),
             )
             hint = f"write {word} in a Guards document of the policy itself, or in only one of the bases"
-            self._findings.append(EXTENDS_CONFLICT.finding(message, name.span, hint=hint, related=related))
+            self._findings.append(source_file.EXTENDS_CONFLICT.finding(message, name.span, hint=hint, related=related))
         return later
 
 
@@ -377,7 +362,7 @@ def _beside(declared: Declared, file: str) -> Path:
 
 def _meant(declared: Declared, path: Path, name: str) -> str:
     """Return the hint that names a document of another file as `extends` is to be written."""
-    file = relative_path(str(path), Path(declared.document.file).parent)
+    file = files.relative_path(str(path), Path(declared.document.file).parent)
     return f"Did you mean `{file}{'#' if name else ''}{name}`?"
 
 

@@ -10,8 +10,7 @@ from typing import Any, Final, cast
 from gpolicy.guessing import did_you_mean_one_of
 from gpolicy.policy import scenario
 from gpolicy.policy.building import DocumentReader, Report
-from gpolicy.policy.source_file import Located, Pointer, T, YamlDocument
-from gpolicy.policy.structure import WRONG_VALUE
+from gpolicy.policy.source_file import WRONG_VALUE, Located, Pointer, T, YamlDocument
 
 _SIZES: Final = frozenset({"memory", "memory_node", "disk", "memory-size", "minmem"})
 _FIELDS: Final = {

@@ -18,12 +18,10 @@ from gpolicy.ganeti.amounts import BOUNDS, parse_size_exact
 from gpolicy.ganeti.parameters import PARAMETERS
 from gpolicy.ganeti.vocabulary import FORMS, HYPERVISORS, PATHS
 from gpolicy.guessing import closest, did_you_mean, surely_meant
-from gpolicy.policy import edits
-from gpolicy.policy.conformance import all_different, first_double, schema_of
+from gpolicy.policy import edits, source_file
+from gpolicy.policy.conformance import all_different, first_double, pattern_words, schema_of
 from gpolicy.policy.kinds import KIND_NAMES
-from gpolicy.policy.patterns import pattern_words
 from gpolicy.policy.source_file import Pointer, YamlDocument, last_key, place_name
-from gpolicy.policy.structure import EMPTY_VALUE, MISSING_KEY, NOT_A_POLICY, UNKNOWN_KEY, WRONG_VALUE
 from gpolicy.printable import count, listed, some
 
 if TYPE_CHECKING:
@@ -75,18 +73,18 @@ def _head_findings(document: YamlDocument) -> list[Finding]:
     root = document.root
     if not isinstance(root, dict):
         message = f"a document of a policy is a mapping, this is {_describe(root)}"
-        return [NOT_A_POLICY.finding(message, document.value_span(()), hint="begin with: gpolicy: v1")]
+        return [source_file.NOT_A_POLICY.finding(message, document.value_span(()), hint="begin with: gpolicy: v1")]
     version, kind = root.get("gpolicy"), root.get("kind")
     if version != "v1":
         message = "no `gpolicy: v1` in this document" if version is None else f"unknown version {_quote(version)}"
         hint = "write `gpolicy: v1`"
         if kind == "gpolicy-snapshot":
             message, hint = "this is a snapshot, not a policy", f"read it with `--state snapshot:{document.file}`"
-        return [NOT_A_POLICY.finding(message, document.value_span(("gpolicy",)), hint=hint)]
+        return [source_file.NOT_A_POLICY.finding(message, document.value_span(("gpolicy",)), hint=hint)]
     if kind not in KIND_NAMES:
         message = "the document has no kind" if kind is None else f"unknown kind {_quote(kind)}"
         hint = did_you_mean(str(kind), KIND_NAMES) or f"the kinds are {', '.join(KIND_NAMES)}"
-        return [NOT_A_POLICY.finding(message, document.value_span(("kind",)), hint=hint)]
+        return [source_file.NOT_A_POLICY.finding(message, document.value_span(("kind",)), hint=hint)]
     return []
 
 
@@ -104,7 +102,9 @@ def _of_another_hypervisor(document: YamlDocument) -> dict[Pointer, Finding]:
             pointer: Pointer = ("hvparams", name)
             unknown = some(sorted(keys - _PARAMETERS_OF[name]), 3)
             message = f"hvparams.{name} holds parameters of {meant}: {name} has no {unknown}"
-            found[pointer] = UNKNOWN_KEY.finding(message, document.key_span(pointer), hint=f"Did you mean `{meant}`?")
+            found[pointer] = source_file.UNKNOWN_KEY.finding(
+                message, document.key_span(pointer), hint=f"Did you mean `{meant}`?"
+            )
     return found
 
 
@@ -134,7 +134,7 @@ class _Fault:
         place = place_name(pointer) or "the document"
         if instance is None:
             hint = self._empty_hint()
-            yield EMPTY_VALUE.finding(f"{place} has no value", document.key_span(pointer), hint=hint)
+            yield source_file.EMPTY_VALUE.finding(f"{place} has no value", document.key_span(pointer), hint=hint)
         elif keyword == "additionalProperties" and isinstance(instance, dict):
             meant = {key: surely_meant(key, self._known) for key in self._unknown}
             times = Counter(meant.values())
@@ -146,7 +146,7 @@ class _Fault:
             missing = [name for name in wanted if name not in given]
             if missing and self._error.message.startswith(f"'{missing[0]}'"):  # one finding for all, not one each
                 message, hint = f"{place} lacks {listed(missing)}", self._missing_hint(missing)
-                yield MISSING_KEY.finding(message, document.key_span(pointer), hint=hint)
+                yield source_file.MISSING_KEY.finding(message, document.key_span(pointer), hint=hint)
         elif keyword in ("anyOf", "oneOf"):
             yield from self._explain_branches()
         else:
@@ -164,7 +164,7 @@ class _Fault:
             if given or self._misspelt.isdisjoint(options):
                 what = f"has {listed(given)} at once" if given else "has none of them"
                 message = f"exactly one of {listed(options, 'or')} belongs here; this {what}"
-                yield WRONG_VALUE.finding(message, self._document.value_span(pointer))
+                yield source_file.WRONG_VALUE.finding(message, self._document.value_span(pointer))
             return
         deepest = max((len(branch.absolute_path) for branch in context), default=0)
         others = ("type", "const", "enum") if isinstance(instance, dict) else ("type", "const")
@@ -204,7 +204,9 @@ class _Fault:
         message = f"unknown key {_quote(key)} {where}"
         is_one = (above and not elsewhere) or key in below
         missing = f"a key in {document.value_span(pointer)}" if is_one and pointer else ""
-        return UNKNOWN_KEY.finding(message, document.key_span((*pointer, key)), hint=hint, fix=fix, missing=missing)
+        return source_file.UNKNOWN_KEY.finding(
+            message, document.key_span((*pointer, key)), hint=hint, fix=fix, missing=missing
+        )
 
     @property
     def _unknown(self) -> Iterator[str]:
@@ -277,7 +279,7 @@ class _Fault:
                 expected = listed(list(map(_expected, self._branches)), "or")
                 message = f"{place} cannot be {_quote(instance)}: expected {expected}"
         missing = hint if self._pointer[:1] == ("owns",) else ""  # all of a list are one mistake
-        return WRONG_VALUE.finding(message, span, hint=hint, fix=self._value_fix(), missing=missing)
+        return source_file.WRONG_VALUE.finding(message, span, hint=hint, fix=self._value_fix(), missing=missing)
 
     def _value_hint(self) -> str:
         instance, pattern = self._instance, self._schema.get("pattern")

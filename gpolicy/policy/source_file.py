@@ -2,7 +2,8 @@
 
 A file is read once (`yaml_reader.read_yaml`); loading, suppressions, fixes, fingerprints and `fmt` share the result.
 Documents are dicts, lists and scalars, so that any JSON Schema validator accepts them; two subclasses of dict and list
-also hold the place of each key and value.
+also hold the place of each key and value. The rules here are about the shape of a file: reading and the schemas find
+what they say, and the catalogue (`gpolicy.checking.catalogue`) shows them beside the rules about meaning.
 """
 
 from __future__ import annotations
@@ -14,7 +15,31 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, Generic, TypeVar
 
-from gpolicy.findings import Edit, Finding, Span
+from gpolicy.findings import UNREADABLE, Edit, Finding, Span, error_rule, warning_rule
+
+UNREADABLE_FILE: Final = error_rule("GP001", "unreadable-file", UNREADABLE)
+YAML_SYNTAX: Final = error_rule("GP002", "yaml-syntax", UNREADABLE)
+DUPLICATE_KEY: Final = error_rule("GP003", "duplicate-key", UNREADABLE)
+ALIAS_BOMB: Final = error_rule("GP004", "too-large", UNREADABLE)
+UNSUPPORTED_YAML: Final = error_rule("GP005", "unsupported-yaml", UNREADABLE)
+NOT_A_POLICY: Final = error_rule("GP010", "not-a-policy", UNREADABLE)
+UNKNOWN_KEY: Final = error_rule("GP011", "unknown-key", UNREADABLE)
+WRONG_VALUE: Final = error_rule("GP012", "wrong-value", UNREADABLE)
+MISSING_KEY: Final = error_rule("GP013", "missing-key", UNREADABLE)
+EMPTY_VALUE: Final = error_rule("GP014", "empty-value", UNREADABLE)
+SIZE_ROUNDED: Final = warning_rule("GP015", "size-rounded")
+NOT_PLAIN_TEXT: Final = error_rule("GP016", "not-plain-text", UNREADABLE)
+DUPLICATE_OBJECT: Final = error_rule("GP020", "duplicate-object", UNREADABLE)
+EXTENDS_UNKNOWN: Final = error_rule("GP021", "extends-unknown", UNREADABLE)
+EXTENDS_CYCLE: Final = error_rule("GP022", "extends-cycle", UNREADABLE)
+EXTENDS_CONFLICT: Final = warning_rule("GP023", "extends-conflict")
+SEVERAL_CLUSTERS: Final = error_rule("GP024", "several-clusters", UNREADABLE)
+UNKNOWN_SNAPSHOT: Final = error_rule("GP025", "unknown-snapshot", UNREADABLE)
+SETTINGS_MISTAKE: Final = error_rule(
+    "GP028", "settings-mistake", "verbs that work on many clusters would stop, or act on the wrong one"
+)
+FILE_NOT_READ: Final = warning_rule("GP026", "file-not-read")
+NOTHING_DECLARED: Final = warning_rule("GP027", "nothing-declared")
 
 Mark = tuple[int, int, int, int]
 """Line, column, end line and end column, from 1; the end column is behind the last character."""

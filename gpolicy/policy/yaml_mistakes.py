@@ -12,13 +12,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from gpolicy.findings import Finding, Span
-from gpolicy.policy.structure import YAML_SYNTAX
+from gpolicy.policy.source_file import YAML_SYNTAX, SourceFile
 from gpolicy.printable import count
 
 if TYPE_CHECKING:
     from yaml import MarkedYAMLError
 
-    from gpolicy.policy.source_file import SourceFile
 
 _LONGEST: Final = 300  # characters of a line that are looked at before and after a place
 _SHOWN: Final = 60  # characters of an example

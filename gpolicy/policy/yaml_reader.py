@@ -27,8 +27,8 @@ from yaml.events import (
 
 from gpolicy.findings import Related, Span
 from gpolicy.guessing import did_you_mean
+from gpolicy.policy import source_file
 from gpolicy.policy.source_file import Mark, SourceFile, YamlDocument, YamlMapping, YamlSequence
-from gpolicy.policy.structure import ALIAS_BOMB, DUPLICATE_KEY, UNSUPPORTED_YAML, YAML_SYNTAX
 
 MAX_BYTES: Final = 16 * 1024 * 1024
 MAX_DEPTH: Final = 64
@@ -69,7 +69,7 @@ def read_yaml(text: str, file: str) -> SourceFile:
     if len(text) > MAX_BYTES:
         message = f"the file is larger than {MAX_BYTES // 1024**2} MiB"
         hint = "split it into several files"
-        source.findings.append(ALIAS_BOMB.finding(message, Span(file, 1, 1, 1, 1), hint=hint))
+        source.findings.append(source_file.ALIAS_BOMB.finding(message, Span(file, 1, 1, 1, 1), hint=hint))
         return source
     reader = _Reader(source)
     try:
@@ -91,14 +91,16 @@ def read_yaml(text: str, file: str) -> SourceFile:
         place = max(text.find(letter), 0)  # its first place: YAML counts in bytes
         message = f"YAML allows the character U+{ord(letter):04X} nowhere"
         hint = "take it out; an editor may not show it"
-        source.findings.append(YAML_SYNTAX.finding(message, source.span(place, place + 1), hint=hint))
+        source.findings.append(source_file.YAML_SYNTAX.finding(message, source.span(place, place + 1), hint=hint))
     except (yaml.YAMLError, ValueError) as error:  # an unpaired surrogate, which no file can have, has no place
-        source.findings.append(YAML_SYNTAX.finding(" ".join(str(error).split())[:300], Span(file, 1, 1, 1, 1)))
+        source.findings.append(
+            source_file.YAML_SYNTAX.finding(" ".join(str(error).split())[:300], Span(file, 1, 1, 1, 1))
+        )
     source.unfinished = reader.unfinished
     if not source.findings and (odd := _ODD.search(text)):
         message = f"the character U+{ord(odd[0]):04X}: some readers of YAML end a line there, others do not"
         hint = "take it out, or write it as an escape in double quotes; an editor may not show it"
-        source.findings.append(UNSUPPORTED_YAML.finding(message, source.span(*odd.span()), hint=hint))
+        source.findings.append(source_file.UNSUPPORTED_YAML.finding(message, source.span(*odd.span()), hint=hint))
     return source
 
 
@@ -255,7 +257,9 @@ class _Reader:
             hint = f"keep one of the two{below}; YAML would silently take the last"
             place = Span(self._source.name, *mark)
             findings.append(
-                DUPLICATE_KEY.finding(f"the key {key!r} occurs twice here", place, hint=hint, related=related)
+                source_file.DUPLICATE_KEY.finding(
+                    f"the key {key!r} occurs twice here", place, hint=hint, related=related
+                )
             )
         elif key not in parent.doubles and len(parent.doubles) < _MOST_DOUBLES:
             parent.doubles += (key,)
@@ -268,14 +272,16 @@ class _Reader:
             )
 
     def _unsupported(self, message: str, mark: Mark, hint: str = "") -> None:
-        self._source.findings.append(UNSUPPORTED_YAML.finding(message, Span(self._source.name, *mark), hint=hint))
+        self._source.findings.append(
+            source_file.UNSUPPORTED_YAML.finding(message, Span(self._source.name, *mark), hint=hint)
+        )
 
     def stop_too_deep(self, mark: Mark) -> None:
         self._stop(f"nested more than {MAX_DEPTH} levels deep", mark)
 
     def _stop(self, message: str, mark: Mark) -> None:
         hint = "no policy needs this; write the values out, or split the file"
-        self._source.findings.append(ALIAS_BOMB.finding(message, Span(self._source.name, *mark), hint=hint))
+        self._source.findings.append(source_file.ALIAS_BOMB.finding(message, Span(self._source.name, *mark), hint=hint))
         self.full = True
 
 

@@ -8,7 +8,6 @@ from typing import Any, Final
 import yaml
 
 from gpolicy.data import read_data
-from gpolicy.ganeti.parameter import Level, Parameter
 from gpolicy.ganeti.parameters import as_word
 from gpolicy.ganeti.releases import VERSIONS
 from gpolicy.ganeti.vocabulary import (
@@ -20,9 +19,10 @@ from gpolicy.ganeti.vocabulary import (
     PATH_OR_NOTHING,
     PATH_URL_OR_NOTHING,
     SCORE_COMPONENTS,
+    Level,
+    Parameter,
 )
-from gpolicy.policy.conformance import Schema, example_document, filled, schema_of
-from gpolicy.policy.patterns import INHERIT, TAG_PATTERN, pattern_words
+from gpolicy.policy.conformance import INHERIT, TAG_PATTERN, Schema, example_document, filled, pattern_words, schema_of
 from gpolicy.printable import listed
 from gpolicy.reference.blocks import Block, PageListing, PageTable
 from gpolicy.reference.keys import ITEM, NAME, SETTINGS, Key, policy_keys, settings_keys

@@ -9,8 +9,8 @@ from functools import cache
 from typing import Final
 
 from gpolicy.data import data_directory
-from gpolicy.ganeti.parameter import Parameter
 from gpolicy.ganeti.parameters import parameter_at
+from gpolicy.ganeti.vocabulary import Parameter
 from gpolicy.policy.conformance import Schema, schema_of
 from gpolicy.policy.kinds import KINDS
 from gpolicy.policy.model import LEVELS

@@ -16,7 +16,7 @@ from gpolicy.allocator.instance_moves import InstanceMove, MoveKind
 from gpolicy.cluster.state import ClusterState, describe_source
 from gpolicy.ganeti.commands import Command, shell_line
 from gpolicy.htools.hbal_commands import arguments, job_sets, touched_nodes
-from gpolicy.plan.change import MEMBERSHIP, NAME, TAGS
+from gpolicy.plan.changes import MEMBERSHIP, NAME, TAGS
 from gpolicy.plan.effects import Effect, effect_words
 from gpolicy.printable import count
 from gpolicy.remedy.faults import Layout

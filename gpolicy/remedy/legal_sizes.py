@@ -15,8 +15,7 @@ from gpolicy.analysis.violations import AllowedSizes, ParameterBreach, PolicyVio
 from gpolicy.cluster.state import LiveInstance
 from gpolicy.ganeti.amounts import SIZE_STEP_MIB, round_size
 from gpolicy.ganeti.commands import Command, call
-from gpolicy.ganeti.parameter import Value
-from gpolicy.ganeti.vocabulary import SPEC_SIZES
+from gpolicy.ganeti.vocabulary import SPEC_SIZES, Value
 from gpolicy.remedy.faults import Layout, shortage
 
 _BACKEND: Final = {"maxmem": "M", "minmem": "M", "vcpus": "", "spindle_use": ""}

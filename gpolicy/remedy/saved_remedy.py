@@ -17,12 +17,13 @@ from gpolicy.cluster.record import Record, shown
 from gpolicy.cluster.state import ClusterState, LiveNode, Unreadable
 from gpolicy.errors import InputError
 from gpolicy.ganeti.commands import Command, call
-from gpolicy.ganeti.parameter import Value
 from gpolicy.ganeti.releases import VERSIONS, release_of
+from gpolicy.ganeti.vocabulary import Value
 from gpolicy.json_shape import Key, Shape
 from gpolicy.json_values import plain
-from gpolicy.plan.change import NODES, words
+from gpolicy.plan.changes import NODES, words
 from gpolicy.plan.effects import ADMIN_STATE, Contents, Effect, Observed, contents, observed, relocated
+from gpolicy.plan.plan import ANSWER_KEY, OBSERVED, effect_shape
 from gpolicy.plan.plan_file import (
     check_text,
     checked_object,
@@ -32,7 +33,6 @@ from gpolicy.plan.plan_file import (
     read_procedure_file,
     read_snapshot,
 )
-from gpolicy.plan.plan_json import ANSWER_KEY, OBSERVED, effect_shape
 from gpolicy.plan.rebuilding import first_difference
 from gpolicy.plan.signature import Signers
 from gpolicy.plan.step import Inverse, Procedure, Step, Wave, planned

@@ -16,7 +16,7 @@ from typing import Any, Final, get_args, get_origin, get_type_hints
 from gpolicy.cluster.record import Record
 from gpolicy.errors import InputError
 from gpolicy.json_values import json_text
-from gpolicy.plan.plan_json import ANSWER
+from gpolicy.plan.plan import ANSWER
 from gpolicy.policy.source_file import SourceFile
 from gpolicy.report.answer import Answer, Findings, Name, Number, Page, Picture, Table
 from gpolicy.report.pictures import DomainKind, GroupPicture, SpecPicture

@@ -14,7 +14,7 @@ from gpolicy.drift.unit_writer import How
 from gpolicy.drift.write_back import WriteBack
 from gpolicy.findings import Span
 from gpolicy.json_values import fields, place
-from gpolicy.plan.change import MEMBERSHIP, NAME, TAGS, ChangeAction, words
+from gpolicy.plan.changes import MEMBERSHIP, NAME, TAGS, ChangeAction, words
 from gpolicy.policy.source_file import Files
 from gpolicy.printable import count
 from gpolicy.report.answer import Answer, Entries, Entry, Figure, Findings, Line, Section, Style, Weight

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
-from gpolicy.ganeti.parameter import Level
+from gpolicy.ganeti.vocabulary import Level
 from gpolicy.report.prometheus import Metric, MetricSet, Samples
 
 if TYPE_CHECKING:

@@ -11,13 +11,12 @@ from gpolicy.apply.journal import BEGIN, FORMAT_VERSION, KIND, EventName, check_
 from gpolicy.apply.journal_file import how_ended, read_journal
 from gpolicy.cluster.json_input import parse_json, read_bytes
 from gpolicy.cluster.record import Record, shown
-from gpolicy.cluster.snapshot import KIND as SNAPSHOT
-from gpolicy.cluster.snapshot import parse_snapshot
+from gpolicy.cluster.state_files import KIND as SNAPSHOT
+from gpolicy.cluster.state_files import parse_snapshot
 from gpolicy.colour import Tone
 from gpolicy.errors import InputError
 from gpolicy.json_values import json_text
-from gpolicy.plan.plan import Plan
-from gpolicy.plan.plan_json import ANSWER
+from gpolicy.plan.plan import ANSWER, Plan
 from gpolicy.plan.step import Procedure
 from gpolicy.printable import count
 from gpolicy.remedy.saved_remedy import procedure_in

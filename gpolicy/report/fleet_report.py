@@ -15,7 +15,7 @@ from gpolicy.colour import Tone
 from gpolicy.errors import ExitCode, InputError
 from gpolicy.findings import Finding, Severity
 from gpolicy.json_values import fields
-from gpolicy.plan.plan_json import ANSWER
+from gpolicy.plan.plan import ANSWER
 from gpolicy.printable import count, printable, some
 from gpolicy.provenance import Provenance
 from gpolicy.report import answer_html, answer_markdown, answer_text

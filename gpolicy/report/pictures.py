@@ -22,7 +22,7 @@ from gpolicy.analysis.node_use import NodeUse
 from gpolicy.analysis.spec_pairs import PairNames, pair_title
 from gpolicy.cluster.state import LiveInstance
 from gpolicy.errors import GpolicyError
-from gpolicy.ganeti.parameter import Values
+from gpolicy.ganeti.vocabulary import Values
 from gpolicy.impact.comparison import Sides
 from gpolicy.impact.location_change import LocationChange
 from gpolicy.printable import clipped, count

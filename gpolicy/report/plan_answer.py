@@ -17,15 +17,15 @@ from gpolicy.analysis.spec_pairs import MINMAX
 from gpolicy.colour import Tone
 from gpolicy.errors import GpolicyError
 from gpolicy.findings import Accepted, Severity
-from gpolicy.ganeti.parameter import TakesEffect
 from gpolicy.ganeti.releases import unknown_release
+from gpolicy.ganeti.vocabulary import TakesEffect
 from gpolicy.impact.comparison import Sides
 from gpolicy.impact.impact import PARTS, Impact
 from gpolicy.impact.location_change import LocationChange
 from gpolicy.impact.redundancy_change import RedundancyChange
 from gpolicy.impact.violation_change import ViolationChange
 from gpolicy.plan.built_in_guards import GuardResult, can_be_allowed
-from gpolicy.plan.change import MAY_VIOLATE, NAME, TAGS, Change, ChangeAction, Risk
+from gpolicy.plan.changes import MAY_VIOLATE, NAME, TAGS, Change, ChangeAction, Risk
 from gpolicy.plan.plan import Plan
 from gpolicy.plan.step import Step
 from gpolicy.policy.source_file import Files

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Final
 
 from gpolicy.findings import Severity, Span
-from gpolicy.ganeti.parameter import Level
+from gpolicy.ganeti.vocabulary import Level
 from gpolicy.impact.impact import Impact
 from gpolicy.impact.violation_change import ViolationChange
 from gpolicy.plan.built_in_guards import can_be_allowed

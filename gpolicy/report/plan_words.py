@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 
 from gpolicy.analysis.spec_pairs import MINMAX
 from gpolicy.impact.impact import Impact
-from gpolicy.plan.change import MEMBERSHIP, NAME, TAGS, Change, ChangeAction, words
+from gpolicy.plan.changes import MEMBERSHIP, NAME, TAGS, Change, ChangeAction, words
 from gpolicy.plan.plan import Plan
 from gpolicy.printable import count, named
 from gpolicy.report.answer import Name, Section, Weight, plain_text

@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from gpolicy.ganeti.amounts import format_size
-from gpolicy.ganeti.parameter import Path, Value
 from gpolicy.ganeti.parameters import parameter_at
-from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS
+from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS, Path, Value
 from gpolicy.json_values import fields, place
 from gpolicy.policy.model import LEVELS
 from gpolicy.printable import count

@@ -6,10 +6,9 @@ from collections.abc import Iterable
 from typing import Final
 
 from gpolicy.ganeti.amounts import exact_size
-from gpolicy.ganeti.parameter import Path, Value
 from gpolicy.ganeti.parameters import amount_text
-from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS, SPEC_SIZES
-from gpolicy.plan.change import NotCompared
+from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS, SPEC_SIZES, Path, Value
+from gpolicy.plan.changes import NotCompared
 from gpolicy.printable import clipped, count, printable
 from gpolicy.report.answer import Entries, Entry, Section, Weight
 

@@ -1,16 +1,21 @@
-"""The groups and nodes of one cluster that a policy names, with globs, node sets and renames resolved; rules GP70x."""
+"""The groups and nodes of one cluster that a policy names, with globs, node sets and renames resolved; rules GP70x.
+
+The terms of a policy (`gpolicy.cluster.terms`) for that cluster follow from them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 from gpolicy.cluster.state import ClusterState
+from gpolicy.cluster.terms import COUNTED, HYPERVISORS, VOLUME_GROUP, GroupTerms, Limits, Promise, Terms, VolumeTerms
 from gpolicy.findings import AMBIGUOUS, NO_PLAN, Finding, Related, Span, error_rule
-from gpolicy.ganeti.parameter import Level, Path
+from gpolicy.ganeti.vocabulary import Level, Path, Values
 from gpolicy.guessing import MOST_GUESSES, MOST_KNOWN, closest, is_one_slip, name_meant
-from gpolicy.policy.model import Declared, GroupPolicy, Leaf, Leaves, NodeSetPolicy, Policy
-from gpolicy.policy.node_patterns import is_glob, matches
+from gpolicy.policy import model
+from gpolicy.policy.model import ClusterPolicy, Declared, GroupPolicy, Leaf, Leaves, NodeSetPolicy, Policy
 from gpolicy.policy.source_file import Located
 
 _DIGITS = dict.fromkeys(map(ord, "0123456789"))
@@ -120,8 +125,8 @@ def _known(
     pattern: Located[str], nodes: Collection[str], desired: Desired, owner: GroupPolicy | NodeSetPolicy
 ) -> list[str]:
     """Return the nodes that `pattern` in the list of `owner` matches; report a name that matches none."""
-    if is_glob(pattern.value):
-        return [name for name in nodes if matches(pattern.value, name)]
+    if model.is_glob(pattern.value):
+        return [name for name in nodes if model.matches(pattern.value, name)]
     found = [pattern.value] if pattern.value in nodes else []
     if not found:
         hint = "add the node to the cluster first, or remove it from the policy"
@@ -133,7 +138,7 @@ def _known(
             hint = f"Did you mean `{near}`?"
         elif near and len(taken := _named_beside(owner, desired)) < MOST_KNOWN:
             slips = [near, *(name for name in nodes if is_one_slip(pattern.value, name))]
-            free = dict.fromkeys(name for name in slips if not any(matches(entry, name) for entry in taken))
+            free = dict.fromkeys(name for name in slips if not any(model.matches(entry, name) for entry in taken))
             hint = f"Did you mean `{next(iter(free))}`? Else {hint}" if near in free or len(free) == 1 else hint
         message = f"the cluster has no node {pattern.value!r}"
         findings.append(UNKNOWN_NODE.finding(message, pattern.span, hint=hint, missing=missing))
@@ -156,7 +161,7 @@ def _memberships(policy: Policy, state: ClusterState, desired: Desired) -> None:
     for group in policy.groups.values():
         for pattern in (group.nodes or ()) if not group.removed else ():
             for name in _known(pattern, state.nodes, desired, group):
-                claims.setdefault(name, []).append((is_glob(pattern.value), group.name, pattern.span))
+                claims.setdefault(name, []).append((model.is_glob(pattern.value), group.name, pattern.span))
     contested: dict[tuple[Span, Span], tuple[str, list[str]]] = {}
     for name, claimed in claims.items():
         (_, owner, place), *others = [claim for claim in claimed if claim[0] is min(claimed)[0]]
@@ -206,7 +211,7 @@ def members(node_set: NodeSetPolicy, state: ClusterState, desired: Desired) -> d
             if (wanted.value if wanted else desired.name_after(node.group)) == group.value:
                 ranks[node.name] = 2
     for pattern in node_set.nodes:
-        rank = 1 if is_glob(pattern.value) else 0
+        rank = 1 if model.is_glob(pattern.value) else 0
         for name in _known(pattern, state.nodes, desired, node_set):
             ranks[name] = min(rank, ranks.get(name, rank))
     return ranks
@@ -223,3 +228,69 @@ def _merge_sets(node: DesiredNode, entries: list[tuple[int, NodeSetPolicy]]) -> 
         if node_set.tags is not None:
             node.tags = {**(node.tags or {}), **{tag.value: tag.span for tag in node_set.tags}}
     node.leaves = {path: leaf for path, (_, leaf) in best.items()}
+
+
+_MOST_VOLUMES = 1000
+
+
+def terms_of(policy: Policy, desired: Desired) -> Terms:
+    """Return what `policy` says of the resources of a cluster beyond what Ganeti stores or shows."""
+    cluster = policy.cluster
+    limits = cluster.limits if cluster else {}
+    groups = [group for group in policy.groups.values() if group.removed is None]
+    declared = [(item.label, item.leaves) for item in (*([cluster] if cluster else []), *groups)]
+    declared += [(f"node/{name}", node.leaves) for name, node in desired.nodes.items()]
+    counted = (*COUNTED, *HYPERVISORS, *VOLUME_GROUP)
+    values: dict[str, Values] = {}
+    for label, leaves in declared:
+        found = {
+            path: leaf.value for path, leaf in leaves.items() if path[0] in counted and leaf.value is not model.INHERIT
+        }
+        values |= {label: found} if found else {}
+    return Terms(
+        groups={
+            group.name: GroupTerms(
+                limits=_limits({**limits, **group.limits}),
+                volumes=volume_terms(cluster, group),
+                promise=Promise() if group.hardware is None else promise_of(group.hardware),
+            )
+            for group in groups
+        },
+        others=GroupTerms(limits=_limits(limits), volumes=volume_terms(cluster)),
+        values=values,
+        release=cluster.ganeti_version if cluster else None,
+    )
+
+
+def promise_of(hardware: model.Hardware) -> Promise:
+    """Return the promised hardware as plain numbers."""
+    sizes, count = [size.value for size in hardware.pv_sizes], hardware.volume_count
+    volumes = None
+    if sizes and count is not None:
+        volumes = tuple(sizes) if len(sizes) == count else None
+        if len(sizes) == 1:
+            volumes = (sizes[0],) * min(count, _MOST_VOLUMES)
+    return Promise(
+        memory=hardware.memory.value if hardware.memory else None,
+        cpus=hardware.cpus.value if hardware.cpus else None,
+        volumes=volumes,
+    )
+
+
+def _limits(written: model.Settings) -> Limits:
+    return Limits(**{key: item.value for key, item in written.items()})
+
+
+def volume_terms(cluster: ClusterPolicy | None, group: Declared | None = None) -> VolumeTerms:
+    """Return what counts of the physical volumes of `group`, whose own keys go before those of `cluster`."""
+    written = {**(cluster.physical_volumes if cluster else {}), **(group.physical_volumes if group else {})}
+
+    def read(key: str, value: Any) -> Any:
+        match key:
+            case "exclude":
+                return tuple(value)
+            case "volume_groups":
+                return {name: tuple(patterns) for name, patterns in value.items()}
+        return float(value.rstrip("% ")) / 100
+
+    return VolumeTerms(**{key: read(key, item.value) for key, item in written.items()})

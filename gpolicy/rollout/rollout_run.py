@@ -19,8 +19,8 @@ from gpolicy.apply.tasks import Sight, judge_outcome, path_text
 from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import ExitCode, GpolicyError
 from gpolicy.fleet.named_clusters import RolloutWave
-from gpolicy.ganeti.parameter import Value
 from gpolicy.ganeti.parameters import amount_text
+from gpolicy.ganeti.vocabulary import Value
 from gpolicy.plan.plan import Plan
 from gpolicy.rollout.rollout_journal import FORMAT_VERSION, KIND, RolloutEvent, RolloutHistory
 

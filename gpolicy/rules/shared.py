@@ -1,4 +1,6 @@
-"""What several rules share: examples, shapes, parameters, forms of texts, groups with exclusive storage."""
+"""What several rules share: the values that hold once the policy is applied, observed ones included; examples, shapes,
+parameters, forms of texts, groups with exclusive storage.
+"""
 
 from __future__ import annotations
 
@@ -6,21 +8,157 @@ import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeVar, cast
 
-from gpolicy.checking.context import MINMAX, Context, name_of
-from gpolicy.checking.in_force import InForce, places
+from gpolicy.checking.context import MINMAX, Context
 from gpolicy.checking.rule import Hit, hit, see
 from gpolicy.findings import Related, Span
-from gpolicy.ganeti.parameter import Path, Reach
 from gpolicy.ganeti.parameters import PARAMETERS, default_in, parameter_at
+from gpolicy.ganeti.vocabulary import Level, Path, Reach, Type, Value
 from gpolicy.guessing import did_you_mean_one_of, name_meant, surely_meant
-from gpolicy.policy.model import ClusterPolicy, Declared, GroupPolicy, Hardware, Leaf, NodeSetPolicy
-from gpolicy.policy.node_patterns import ends, is_glob, matches, unlikely, written_out
+from gpolicy.policy import model
+from gpolicy.policy.model import ClusterPolicy, Declared, GroupPolicy, Leaf, NodeSetPolicy
 from gpolicy.policy.scenario import Scenario, Sizes
 from gpolicy.policy.source_file import Located
-from gpolicy.printable import listed
-from gpolicy.printable import named as in_words
+from gpolicy.printable import listed, named
+
+ALLOC_POLICY: Final[Path] = ("alloc_policy",)
+CLOSED: Final = "unallocable"
+_KINDS: Final[dict[Type, type | tuple[type, ...]]] = {
+    **dict.fromkeys((Type.INT, Type.SIZE, Type.MIB, Type.FLOAT), (int, float)),
+    **dict.fromkeys((Type.STRING, Type.CHOICE), str),
+    **dict.fromkeys((Type.LIST, Type.SET), list),
+    Type.BOOL: bool,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class InForce:
+    """A value that will hold: of the policy (`leaf`), or what the cluster has, where the policy says nothing."""
+
+    path: Path
+    value: Value
+    leaf: Leaf | None = None
+
+    @property
+    def number(self) -> float:
+        """The value of a numeric parameter."""
+        return cast(float, self.value)
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The words of a list."""
+        return tuple(map(str, cast(list[Value], self.value)))
+
+    @property
+    def span(self) -> Span | None:
+        """Where the policy declares it."""
+        return self.leaf.span if self.leaf is not None else None
+
+
+def value_of(leaf: Leaf) -> InForce:
+    """Return the value that a leaf declares."""
+    return InForce(leaf.path, cast(Value, leaf.value), leaf)
+
+
+def in_force(context: Context, declared: Declared, path: Path) -> InForce | None:
+    """Return what holds at `path` for the cluster or a group once the policy is applied; None where nobody knows.
+
+    A group's own value comes before the cluster's; what is declared before what is observed. Ganeti's defaults are
+    never assumed: an observed cluster shows its own. What is declared and could not be read is not known.
+    """
+    if declared.level is not Level.GROUP:
+        return of_cluster(context, path)
+    leaf = context.own(declared, path)
+    if leaf is not None or context.is_unknown(declared, path):
+        return value_of(leaf) if leaf is not None else None
+    wanted = context.desired.groups.get(declared.name)
+    group = context.observed.groups.get((wanted.current if wanted else declared.name) or "")
+    inherits = path in context.leaves(declared)  # else it would have a value of its own
+    observed = _readable(path, group.own.get(path)) if group and not inherits else None
+    return of_cluster(context, path) if observed is None else InForce(path, observed)
+
+
+def of_cluster(context: Context, path: Path) -> InForce | None:
+    """Return what holds at `path` for the cluster once the policy is applied; None where nobody knows."""
+    leaf = context.cluster_leaf(path)
+    if leaf is not None or context.is_unknown(context.policy.cluster, path):
+        return value_of(leaf) if leaf is not None else None
+    value = _readable(path, context.observed.cluster.own.get(path))
+    return None if value is None else InForce(path, value)
+
+
+def is_closed(context: Context, group: GroupPolicy) -> bool:
+    """Return whether hail and hspace put nothing into a group."""
+    policy = in_force(context, group, ALLOC_POLICY)
+    return policy is not None and policy.value == CLOSED
+
+
+def _readable(path: Path, value: Value) -> Value:
+    """Return an observed value if it is of its parameter's type; a cluster may hold anything."""
+    parameter = parameter_at(path)
+    kind = _KINDS.get(parameter.type, ()) if parameter else ()
+    return value if isinstance(value, kind) and isinstance(value, bool) == (kind is bool) else None
+
+
+def together(context: Context, *paths: Path) -> Iterator[tuple[ClusterPolicy | GroupPolicy, tuple[InForce, ...]]]:
+    """Yield cluster and groups with what holds at all `paths`, where it is known and one is declared there."""
+    for declared in context.cluster_and_groups if context.declares(*paths) else ():
+        if not any(context.own(declared, path) for path in paths):
+            continue
+        values = tuple(in_force(context, declared, path) for path in paths)
+        if all(values):
+            yield declared, cast(tuple[InForce, ...], values)
+
+
+def places(context: Context, declared: Declared, *values: InForce) -> tuple[Span | None, tuple[Related, ...], str]:
+    """Return of contradicting values the place of the first that the object declares itself, the places of the others,
+    and what a message must add about those that only the cluster has (or nothing).
+
+    What its own document says is the first, before what it extends.
+    """
+    declares = [item for item in values if item.leaf and context.own(declared, item.path) is not None]
+    written = [item for item in declares if item.leaf and item.leaf.document is declared.document]
+    own = next(iter([*written, *declares, *values]))
+    related = tuple(
+        Related(item.leaf.span, f"{item.path[-1]} is here") for item in values if item.leaf and item is not own
+    )
+    observed = [item for item in values if item.leaf is None]
+    note = "".join(f"; {item.path[-1]} is what {declared.title} has now" for item in observed)
+    return own.span, related, note
+
+
+def declared_for(context: Context, node: str, path: Path) -> Leaf | None:
+    """Return the declared value that counts for an observed node: of its sets, else its group, else the cluster."""
+    wanted = context.desired.nodes.get(node)
+    leaf = wanted.leaves.get(path) if wanted else None
+    if leaf is not None and leaf.value is not model.INHERIT:
+        return leaf
+    group = context.policy.groups.get(context.members.group_of.get(node, ""))
+    return (context.own(group, path) if group else None) or context.cluster_leaf(path)
+
+
+def groups_where(context: Context, declared: Declared, leaf: Leaf) -> list[GroupPolicy]:
+    """Return the groups for whose nodes a leaf counts that a cluster, a group or a node set declares."""
+    if isinstance(declared, GroupPolicy):
+        return [declared]
+    if not isinstance(declared, NodeSetPolicy):
+        return [group for group in context.groups if context.own(group, leaf.path) is None]
+    homes = context.once(_groups_of_nodes)
+    names = {group.value for group in declared.groups}
+    for entry in declared.nodes:
+        names.update(home for name in model.written_out(entry.value) or () for home in homes.get(name, ()))
+    return [group for group in context.groups if group.name in names]
+
+
+def _groups_of_nodes(context: Context) -> dict[str, list[str]]:
+    """Return the nodes that groups surely name, each with those groups: one, or the policy is wrong."""
+    homes: dict[str, list[str]] = {}
+    for group in context.groups:
+        for name in model.promised_nodes(group) or ():
+            homes.setdefault(name, []).append(group.name)
+    return homes
+
 
 _Item = TypeVar("_Item")
 FILES: Final[tuple[Path, ...]] = tuple(
@@ -107,7 +245,7 @@ def unknown_group(
 def unknown_spec(
     context: Context,
     subject: Declared | str,
-    named: Located[str] | str | None,
+    of_group: Located[str] | str | None,
     spec: Located[str],
     who: str = "",
 ) -> Iterator[Hit]:
@@ -115,7 +253,7 @@ def unknown_spec(
 
     It stands at the name of the group, where that is written and exactly one other group has the spec.
     """
-    group = named.value if isinstance(named, Located) else named
+    group = of_group.value if isinstance(of_group, Located) else of_group
     known = context.spec_names(group) if group is None or group in context.known_groups else None
     if known is None or spec.value in known:
         return
@@ -139,14 +277,14 @@ def unknown_spec(
         return
     having = [item.name for item in context.groups if spec.value in [pair.name for pair in context.pairs(item)]]
     is_other = declared is not None and len(having) == 1 and surely_meant(spec.value, known) is None
-    if isinstance(named, Located) and is_other:
+    if isinstance(of_group, Located) and is_other:
         hint = f"is group {having[0]} meant, which has it? Else {as_well or hint}"
-        missing = f"another group at {named.span}"
+        missing = f"another group at {of_group.span}"
         related = (*see(spec.span, "the size is named here"), *related)
-        yield hit(subject, message, named.span, hint, related, missing=missing)
+        yield hit(subject, message, of_group.span, hint, related, missing=missing)
         return
     hint += f"; if the inherited one is meant, {as_well}" if lost else ""
-    hint += f"; {in_words('group', having[:3])} {'has' if len(having) == 1 else 'have'} it" if having else ""
+    hint += f"; {named('group', having[:3])} {'has' if len(having) == 1 else 'have'} it" if having else ""
     yield hit(subject, message, spec.span, hint, related, missing=missing)
 
 
@@ -156,8 +294,8 @@ def forgotten_base(context: Context, group: Declared | None) -> str:
     if group is None or group.extends or len(others) < _LEAST_WITH_BASE:
         return ""
     common = set[str].intersection(*({entry.value for entry in item.extends} for item in others))
-    named = next((entry.value for entry in others[0].extends if entry.value in common), "")
-    return f"`extends: {named}` in {name_of(group)}" if named else ""
+    base = next((entry.value for entry in others[0].extends if entry.value in common), "")
+    return f"`extends: {base}` in {group.title}" if base else ""
 
 
 def lost_sizes(context: Context, declared: Declared, sizes: Mapping[str, int], what: str) -> Hit | None:
@@ -211,7 +349,7 @@ def sizes_of(scenario: Scenario) -> Iterator[Sizes]:
     yield from (item.sizes for part in scenario.stage.simulated for item in part.instances)
 
 
-def promised_disk(hardware: Hardware) -> Located[int] | None:
+def promised_disk(hardware: model.Hardware) -> Located[int] | None:
     """Return the promised disk of a node, MiB: the sum of its volumes; None if they are not promised."""
     sizes, count = hardware.pv_sizes, hardware.volume_count
     if not sizes or count is None:
@@ -220,7 +358,7 @@ def promised_disk(hardware: Hardware) -> Located[int] | None:
     return Located(total, sizes[0].span)
 
 
-def exclusive_groups(context: Context) -> Iterator[tuple[GroupPolicy, Leaf, Hardware]]:
+def exclusive_groups(context: Context) -> Iterator[tuple[GroupPolicy, Leaf, model.Hardware]]:
     """Yield the groups that promise hardware and are known to have exclusive storage on."""
     for group in context.groups:
         exclusive = context.exclusive(group)
@@ -242,14 +380,14 @@ def unknown_in_sets(
     entries = [entry.value for group in context.groups for entry in group.nodes or ()]
     if live is not None:
         known = _Known(list(live))
-    elif entries and all(group.nodes is not None for group in context.groups) and not any(map(unlikely, entries)):
+    elif entries and all(group.nodes is not None for group in context.groups) and not any(map(model.unlikely, entries)):
         known = _Known(entries)
     else:
         return  # the node may be one that a pattern with a slip means
     for nodes in context.policy.node_sets:
-        named = (entry for entry in nodes.nodes if not unlikely(entry.value))  # else GP612
+        likely = (entry for entry in nodes.nodes if not model.unlikely(entry.value))  # else GP612
         unknown = []
-        for entry in named:
+        for entry in likely:
             absent = known.absent(entry.value)[:1] if live is None else []  # else GP606
             unknown += [Located(name, entry.span) for name in absent]
             unknown += [entry] if not absent and not known.may_have(entry.value) else []
@@ -261,30 +399,30 @@ class _Known:
     """The nodes that groups name: definite names, in order, and the patterns that are not definite."""
 
     def __init__(self, entries: list[str]) -> None:
-        definite = {entry: written_out(entry) for entry in dict.fromkeys(entries)}
+        definite = {entry: model.written_out(entry) for entry in dict.fromkeys(entries)}
         self._entries = definite.keys()
         self._definite = {name for names in definite.values() for name in names or ()}
         self._names = sorted(self._definite)
         patterns = [entry for entry, names in definite.items() if names is None]
-        self._patterns = {pattern: ends(pattern) for pattern in patterns}
+        self._patterns = {pattern: model.ends(pattern) for pattern in patterns}
 
     def absent(self, entry: str) -> list[str]:
         """Return the names that a pattern lists and no group has; none where it is about all nodes that come."""
-        is_list = is_glob(entry) and not self._patterns and not ALL_THAT_COME.search(entry)
-        names = (written_out(entry) or []) if is_list else []
+        is_list = model.is_glob(entry) and not self._patterns and not ALL_THAT_COME.search(entry)
+        names = (model.written_out(entry) or []) if is_list else []
         absent = [name for name in names if name not in self._definite]
         return absent if len(absent) < len(names) else []
 
     def may_have(self, entry: str) -> bool:
         """Return whether a node that `entry`, a name or a pattern, stands for may be in a group."""
-        if entry in self._entries or any(matches(pattern, entry) for pattern in self._patterns):
+        if entry in self._entries or any(model.matches(pattern, entry) for pattern in self._patterns):
             return True
-        begin, end = ends(entry)
-        if not is_glob(entry):
+        begin, end = model.ends(entry)
+        if not model.is_glob(entry):
             return entry in self._definite
         place = bisect_left(self._names, begin)
         while place < len(self._names) and self._names[place].startswith(begin):
-            if matches(entry, self._names[place]):
+            if model.matches(entry, self._names[place]):
                 return True
             place += 1
         return any(

@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any, Final
 from gpolicy.allocator.cluster_data import SpecPair
 from gpolicy.allocator.enumerations import DiskTemplate
 from gpolicy.analysis.capacity import spec_values
+from gpolicy.cluster.terms import VolumeSize
 from gpolicy.data import data_directory
 from gpolicy.ganeti.amounts import exact_size, format_size
-from gpolicy.ganeti.parameter import Values
 from gpolicy.ganeti.parameters import parameter_at
-from gpolicy.ganeti.vocabulary import DRBD_METADATA
-from gpolicy.ganeti.volume_arithmetic import VolumeSize
+from gpolicy.ganeti.vocabulary import DRBD_METADATA, Values
 from gpolicy.printable import count, some
 from gpolicy.suggest.grounds import ALIKE
 from gpolicy.suggest.suggestion import Suggestion, SuggestReport, SuggestRequest

@@ -20,11 +20,11 @@ from gpolicy.allocator.node import Node
 from gpolicy.analysis.declared_resources import declared_numbers, known_states
 from gpolicy.analysis.wanted_instance import allowed_templates, enabled_templates, wanted_template
 from gpolicy.cluster.state import ClusterState, LiveGroup
+from gpolicy.cluster.terms import VolumeSize, sizes_differ
 from gpolicy.cluster.volume_pools import pools_of
 from gpolicy.errors import GpolicyError, RequestError, about
 from gpolicy.ganeti.amounts import compared_sizes, exact_size, rough_size
 from gpolicy.ganeti.htools_reading import ALLOCATOR_PARAMETERS, hail_parameters
-from gpolicy.ganeti.volume_arithmetic import VolumeSize, sizes_differ
 from gpolicy.printable import count, some
 from gpolicy.suggest.suggestion import NodeHardware, NodeKind, SuggestRequest, size_name
 from gpolicy.suggest.tiling import Amounts, Ground, Tiling, combined, part, tiling

@@ -24,8 +24,8 @@ from gpolicy.analysis.wanted_instance import enabled_templates, wanted_template
 from gpolicy.cluster.state import ClusterState, LiveGroup
 from gpolicy.cluster.terms import NO_LIMITS, Limits, limited, limits_in_force
 from gpolicy.errors import ArgumentError, GpolicyError, RequestError, about
-from gpolicy.ganeti.parameter import Level, Values
 from gpolicy.ganeti.parameters import fill
+from gpolicy.ganeti.vocabulary import Level, Values
 from gpolicy.progress import Tell, silent
 from gpolicy.stopping import Stop
 from gpolicy.suggest.document import declared_values, document

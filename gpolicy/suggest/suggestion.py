@@ -20,11 +20,11 @@ from gpolicy.analysis.basis import StateReport
 from gpolicy.analysis.binding import Binding
 from gpolicy.analysis.capacity import spec_values
 from gpolicy.analysis.counted_cluster import Fit
+from gpolicy.cluster.terms import VolumeSize
 from gpolicy.errors import RequestError
 from gpolicy.ganeti.amounts import SIZE_STEP_MIB as STEP
 from gpolicy.ganeti.amounts import round_size
-from gpolicy.ganeti.parameter import Values
-from gpolicy.ganeti.volume_arithmetic import VolumeSize
+from gpolicy.ganeti.vocabulary import Values
 from gpolicy.suggest.tiling import Amounts, Ground, Tiling
 
 Bounds = Literal["fixed", "ranges"]

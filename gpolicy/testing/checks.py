@@ -24,8 +24,8 @@ from gpolicy.analysis.wanted_instance import PlaceRequest, Unmade, of_pair, unma
 from gpolicy.cluster.state import ClusterState, LiveInstance
 from gpolicy.cluster.terms import Limits, limited
 from gpolicy.ganeti.amounts import exact_size
-from gpolicy.ganeti.parameter import Level, Path
 from gpolicy.ganeti.parameters import fill
+from gpolicy.ganeti.vocabulary import Level, Path
 from gpolicy.policy.model import Policy
 from gpolicy.policy.scenario import CapacityQuestion, Expectation, Scenario, Sizes
 from gpolicy.policy.source_file import Located

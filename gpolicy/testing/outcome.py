@@ -12,9 +12,9 @@ from gpolicy.analysis.spec_pairs import find_pair, pair_names
 from gpolicy.analysis.volume_resources import smallest_volume
 from gpolicy.analysis.wanted_instance import allowed_templates, enabled_templates, spec_disks
 from gpolicy.cluster.state import ClusterState, LiveDisk, LiveInstance, LiveNode, Resources
+from gpolicy.cluster.terms import SpindleFault, spindle_refusal
 from gpolicy.errors import GpolicyError
 from gpolicy.findings import Span
-from gpolicy.ganeti.volume_arithmetic import SpindleFault, spindle_refusal
 from gpolicy.policy.model import Policy
 from gpolicy.policy.scenario import Action, Existing, Expectation, Sizes
 from gpolicy.policy.source_file import Located

@@ -23,15 +23,15 @@ from gpolicy.allocator.compiled_allocation import Budget
 from gpolicy.analysis.declared_resources import declared_numbers, only_named
 from gpolicy.analysis.spec_pairs import MINMAX, pair_names
 from gpolicy.cluster.htools_sources import built_in_values
-from gpolicy.cluster.snapshot import parse_snapshot
 from gpolicy.cluster.state import ClusterObject, ClusterState, LiveGroup, LiveNode, PhysicalVolume, Resources
+from gpolicy.cluster.state_files import parse_snapshot
 from gpolicy.errors import GpolicyError
 from gpolicy.findings import Severity
-from gpolicy.ganeti.parameter import Level, Values
 from gpolicy.ganeti.parameters import fill
+from gpolicy.ganeti.vocabulary import Level, Values
 from gpolicy.guessing import did_you_mean_one_of
 from gpolicy.opening import read_below, real_path, reason
-from gpolicy.plan.change import MEMBERSHIP
+from gpolicy.plan.changes import MEMBERSHIP
 from gpolicy.plan.diff import diff
 from gpolicy.plan.projection import before_and_after, prospect
 from gpolicy.policy.files import boundary
@@ -40,7 +40,7 @@ from gpolicy.policy.model import GroupPolicy, Policy, promised_nodes
 from gpolicy.policy.scenario import Action, Machine, Scenario, SimulatedGroup, SimulatedNode, Stage, StageEdit
 from gpolicy.policy.source_file import Located
 from gpolicy.printable import count
-from gpolicy.resolve.terms import promise_of, terms_of
+from gpolicy.resolve.desired import promise_of, terms_of
 from gpolicy.testing.checks import check_capacity, check_conformity, check_place, check_redundancy
 from gpolicy.testing.outcome import CannotRunError, Check, Outcome, errors_at, known_name, with_instances
 from gpolicy.what_if.load import moved, offline, without, without_node

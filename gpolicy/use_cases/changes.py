@@ -12,7 +12,7 @@ from gpolicy.impact.comparison import Sides
 from gpolicy.impact.declared_guards import extent_of, failures_asked, need_impact, with_declared_guards
 from gpolicy.impact.impact import Impact, impact
 from gpolicy.plan.built_in_guards import check_allowed
-from gpolicy.plan.part import WHOLE, Part
+from gpolicy.plan.changes import WHOLE, Part
 from gpolicy.plan.plan import Plan, make_plan, refused_plan
 from gpolicy.plan.projection import before_and_after, projected
 from gpolicy.policy.model import Policy

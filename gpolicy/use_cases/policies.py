@@ -71,7 +71,7 @@ def check_policy(
 
     For example, a test of a policy is `assert not check_policy(load_policy("policies"), today=date.today()).errors`.
     """
-    from gpolicy.checking.repository import check_by_settings  # noqa: PLC0415
+    from gpolicy.checking.checking import check_by_settings  # noqa: PLC0415
     from gpolicy.forecast.telling import FORECAST  # noqa: PLC0415
 
     found = check_by_settings(

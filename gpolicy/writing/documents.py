@@ -14,9 +14,9 @@ from typing import Final
 
 from gpolicy.data import data_directory
 from gpolicy.errors import RequestError
-from gpolicy.ganeti.parameter import Path, Value, Values
 from gpolicy.ganeti.parameters import FAMILIES, canonical, default_in, parameter_at, unflatten
 from gpolicy.ganeti.releases import DEFAULT_VERSION
+from gpolicy.ganeti.vocabulary import Path, Value, Values
 from gpolicy.opening import real_path, tree_around
 from gpolicy.policy.conformance import whole_schema
 from gpolicy.writing.yaml_text import (

@@ -15,9 +15,8 @@ from itertools import product
 from typing import Any, Final
 
 from gpolicy.ganeti.amounts import parse_size_exact
-from gpolicy.ganeti.parameter import Parameter, Path, Type, Value
 from gpolicy.ganeti.parameters import unflatten
-from gpolicy.ganeti.vocabulary import SPEC_SIZES
+from gpolicy.ganeti.vocabulary import SPEC_SIZES, Parameter, Path, Type, Value
 from gpolicy.policy.edits import ANCHOR, DASH, CollectionPlace, Edits, last_end, remove_entry, replace_value
 from gpolicy.policy.source_file import Pointer, SourceFile, YamlDocument, YamlMapping, YamlSequence
 from gpolicy.policy.yaml_reader import read_yaml

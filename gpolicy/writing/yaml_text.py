@@ -19,9 +19,8 @@ from typing import Any, Final
 
 from gpolicy.ganeti.amounts import format_size
 from gpolicy.ganeti.expressible import InexpressibleError, checked
-from gpolicy.ganeti.parameter import Level, Parameter, Path, Type, Value
 from gpolicy.ganeti.parameters import RATE_UNIT, canonical, parameter_at, position, unflatten
-from gpolicy.ganeti.vocabulary import SPEC_SIZES, TAG_FAMILIES
+from gpolicy.ganeti.vocabulary import SPEC_SIZES, TAG_FAMILIES, Level, Parameter, Path, Type, Value
 from gpolicy.policy.kinds import OBJECTS
 from gpolicy.policy.loading import read_documents
 from gpolicy.policy.model import LEVELS, RULES, Declared

@@ -9,9 +9,9 @@ from typing import Any
 
 import yaml
 
-from gpolicy.ganeti.parameter import Level, Parameter
 from gpolicy.ganeti.parameters import PARAMETERS
 from gpolicy.ganeti.releases import VERSIONS
+from gpolicy.ganeti.vocabulary import Level, Parameter
 from gpolicy.policy.conformance import schema_of
 from gpolicy.reference.blocks import Block, Heading, PageListing, PageTable
 from gpolicy.reference.key_blocks import default_words, example_value, key_type, releases

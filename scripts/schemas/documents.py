@@ -10,9 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from gpolicy.ganeti.parameter import Level
 from gpolicy.ganeti.releases import POINT_RELEASE, VERSIONS
-from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS, SPEC_SIZES
+from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS, SPEC_SIZES, Level
 from gpolicy.policy.conformance import WHOLE, Schema, file_name
 from gpolicy.policy.kinds import KINDS, Measure
 from scripts.schemas.editing import for_editors

@@ -10,8 +10,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from gpolicy.ganeti.vocabulary import FORMS, SPEC_PARAMETERS
-from gpolicy.policy.conformance import Schema
-from gpolicy.policy.patterns import pattern_words
+from gpolicy.policy.conformance import Schema, pattern_words
 from scripts.schemas.parameters import share_shapes
 
 _PATTERN_MESSAGES: Final = {

@@ -11,11 +11,9 @@ from typing import Any, Final
 
 from gpolicy.data import read_data
 from gpolicy.ganeti.amounts import BOUNDS, GREATEST_OVERSUBSCRIPTION, MOST_NODE_FAILURES
-from gpolicy.ganeti.parameter import Level, Parameter, Type
 from gpolicy.ganeti.parameters import INHERITED_FAMILIES, RATE_UNIT, parameters_of
-from gpolicy.ganeti.vocabulary import DISK_TEMPLATES, SPEC_SIZES
-from gpolicy.policy.conformance import REFERENCE, VALUE, Schema, rebuilt
-from gpolicy.policy.patterns import INHERIT, TAG_PATTERN
+from gpolicy.ganeti.vocabulary import DISK_TEMPLATES, SPEC_SIZES, Level, Parameter, Type
+from gpolicy.policy.conformance import INHERIT, REFERENCE, TAG_PATTERN, VALUE, Schema, rebuilt
 
 
 def text_like(name: str) -> Schema:

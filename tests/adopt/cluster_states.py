@@ -7,9 +7,18 @@ from typing import Any, Final
 from hypothesis import strategies as st
 
 from gpolicy.cluster.state import ClusterObject, ClusterState, LiveGroup, LiveNode, Unreadable
-from gpolicy.ganeti.parameter import Level, Parameter, Path, Type, Value, Values
 from gpolicy.ganeti.parameters import canonical, fill, parameters_of
-from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS, SPEC_SIZES, TAG_FAMILIES
+from gpolicy.ganeti.vocabulary import (
+    SPEC_PARAMETERS,
+    SPEC_SIZES,
+    TAG_FAMILIES,
+    Level,
+    Parameter,
+    Path,
+    Type,
+    Value,
+    Values,
+)
 from gpolicy.plan.diff import TOOL_TAGS
 
 texts: Final = st.one_of(

@@ -14,10 +14,10 @@ from gpolicy.adopt.adopting import Adopted, adopt
 from gpolicy.cluster.state import ClusterState
 from gpolicy.forecast.telling import FORECAST
 from gpolicy.formatting.formatting import format_text
-from gpolicy.ganeti.parameter import Level, Value
-from gpolicy.ganeti.parameter import Path as ValuePath
 from gpolicy.ganeti.parameters import default_in, parameter_at
 from gpolicy.ganeti.releases import DEFAULT_VERSION, release_of
+from gpolicy.ganeti.vocabulary import Level, Value
+from gpolicy.ganeti.vocabulary import Path as ValuePath
 from gpolicy.impact.declared_guards import verdicts_on
 from gpolicy.plan.plan import make_plan
 from gpolicy.plan.projection import prospect

@@ -13,7 +13,7 @@ from gpolicy.cluster.rapi import read_rapi
 from gpolicy.cluster.rapi_client import Client
 from gpolicy.cluster.sources import read_state
 from gpolicy.cluster.state import ClusterState
-from gpolicy.ganeti.parameter import Value
+from gpolicy.ganeti.vocabulary import Value
 from gpolicy.plan.plan import make_plan
 from gpolicy.policy.loading import load_policy
 from gpolicy.writing.new_files import write_files

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from gpolicy.adopt.adopting import Adopted, adopt
-from gpolicy.cluster.snapshot import write_snapshot
 from gpolicy.cluster.sources import read_state
 from gpolicy.cluster.state import ClusterObject, ClusterState, LiveGroup, LiveNode
+from gpolicy.cluster.state_files import write_snapshot
 from gpolicy.forecast.telling import FORECAST
-from gpolicy.ganeti.parameter import Level, Value, Values
-from gpolicy.ganeti.parameter import Path as ValuePath
 from gpolicy.ganeti.parameters import fill
+from gpolicy.ganeti.vocabulary import Level, Value, Values
+from gpolicy.ganeti.vocabulary import Path as ValuePath
 from gpolicy.plan.plan import Plan, make_plan
 from gpolicy.policy.loading import load_policy
 from gpolicy.policy.model import Policy

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from gpolicy.adopt.adopting import adopt
 from gpolicy.adopt.soundness import file_names
-from gpolicy.cluster.snapshot import read_snapshot
 from gpolicy.cluster.state import ClusterObject, ClusterState, LiveGroup, LiveNode, Resources
+from gpolicy.cluster.state_files import read_snapshot
 from gpolicy.forecast.telling import FORECAST
 from gpolicy.impact.declared_guards import verdicts_on
 from gpolicy.plan.projection import prospect

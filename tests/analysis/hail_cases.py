@@ -16,8 +16,7 @@ from gpolicy.allocator.cluster_data import ClusterData, Disk, Spec
 from gpolicy.analysis.allocator_input import cluster_data
 from gpolicy.analysis.wanted_instance import PlaceRequest
 from gpolicy.cluster.state import ClusterState, LiveNode
-from gpolicy.ganeti.parameter import Value
-from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS
+from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS, Value
 
 HSPACE = shutil.which("hspace")
 HTOOLS = Path(HSPACE).resolve() if HSPACE else Path("htools")

@@ -11,16 +11,14 @@ from gpolicy.allocator.cluster_data import ClusterData, InstancePolicy
 from gpolicy.allocator.enumerations import DiskTemplate
 from gpolicy.analysis.allocator_input import cluster_data, natural_key
 from gpolicy.analysis.loaded_state import load_state
-from gpolicy.cluster.config_data import read_config_file
 from gpolicy.cluster.master import read_master
 from gpolicy.cluster.process import Output
 from gpolicy.cluster.rapi import read_rapi
 from gpolicy.cluster.rapi_client import Client
-from gpolicy.cluster.snapshot import dump_snapshot, parse_snapshot
 from gpolicy.cluster.state import ClusterState, Resources
+from gpolicy.cluster.state_files import dump_snapshot, parse_snapshot, read_config_file
 from gpolicy.errors import GpolicyError
-from gpolicy.ganeti.parameter import Value, Values
-from gpolicy.ganeti.vocabulary import RAPI_READS
+from gpolicy.ganeti.vocabulary import RAPI_READS, Value, Values
 from gpolicy.htools.rapi import parse_rapi
 from gpolicy.htools.text_format import parse_cluster
 from tests.analysis.hspace_cases import DATA, FULL, from_text, recorded_cases

@@ -14,11 +14,10 @@ from gpolicy.analysis.capacity import GroupCapacity, capacity
 from gpolicy.analysis.loaded_state import group_data, split_instances
 from gpolicy.analysis.placing import place
 from gpolicy.analysis.request_words import read_words
-from gpolicy.cluster.config_data import read_config_file
-from gpolicy.cluster.snapshot import read_snapshot
 from gpolicy.cluster.state import ClusterState, LiveGroup
+from gpolicy.cluster.state_files import read_config_file, read_snapshot
 from gpolicy.errors import GpolicyError, RequestError
-from gpolicy.ganeti.parameter import Value, Values
+from gpolicy.ganeti.vocabulary import Value, Values
 from gpolicy.impact.capacity_change import capacity_change
 from gpolicy.impact.comparison import Sides
 from gpolicy.what_if.load import moved

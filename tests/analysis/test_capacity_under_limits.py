@@ -10,7 +10,7 @@ from gpolicy.analysis.spec_pairs import PairNames
 from gpolicy.cluster.state import HIDDEN_BY_RAPI, ClusterState
 from gpolicy.cluster.terms import GroupTerms, Limits
 from gpolicy.errors import GpolicyError, RequestError
-from gpolicy.ganeti.parameter import Values
+from gpolicy.ganeti.vocabulary import Values
 from tests.analysis.hspace_cases import from_text, text_of
 
 SPECS = "4096,1,4096,1,1,1|2048,1,4096,1,1,1;4096,1,4096,1,1,1"

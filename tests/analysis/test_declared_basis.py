@@ -17,8 +17,8 @@ from gpolicy.analysis.capacity import capacity
 from gpolicy.analysis.placing import place
 from gpolicy.analysis.spec_pairs import pair_names
 from gpolicy.analysis.wanted_instance import PlaceRequest
-from gpolicy.cluster.config_data import read_config_file
 from gpolicy.cluster.state import HIDDEN_BY_RAPI, ClusterState, PhysicalVolume, Resources
+from gpolicy.cluster.state_files import read_config_file
 from gpolicy.errors import GpolicyError
 from gpolicy.impact.comparison import Sides
 from gpolicy.impact.declared_guards import declared_guards, guard_impact

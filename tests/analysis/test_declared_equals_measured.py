@@ -22,7 +22,7 @@ from gpolicy.analysis.wanted_instance import PlaceRequest
 from gpolicy.cluster.state import ClusterState, LiveNode, Resources
 from gpolicy.cluster.terms import Limits
 from gpolicy.errors import GpolicyError
-from gpolicy.ganeti.parameter import Values
+from gpolicy.ganeti.vocabulary import Values
 from tests.analysis.hspace_cases import from_text, recorded_cases
 
 HYPERVISOR = "xen-pvm"

@@ -9,7 +9,7 @@ from typing import Any
 
 from gpolicy.analysis.health import CONFLICTS, cluster_health
 from gpolicy.cluster.sources import read_state
-from gpolicy.ganeti.parameter import Values
+from gpolicy.ganeti.vocabulary import Values
 
 SNAPSHOT = Path(__file__).resolve().parents[2] / "policies" / "two-groups.snapshot.json"
 

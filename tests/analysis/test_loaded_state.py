@@ -9,7 +9,7 @@ import pytest
 from gpolicy.analysis.loaded_state import load_state
 from gpolicy.cluster.state import ClusterState, LiveDisk, Resources
 from gpolicy.errors import GpolicyError
-from gpolicy.ganeti.parameter import Values
+from gpolicy.ganeti.vocabulary import Values
 from tests.analysis.hspace_cases import FULL, from_text
 
 MOVED = FULL.replace("|inst2", "").replace("|node2|node3|drbd|", "|node2|node4|drbd|")

@@ -12,8 +12,7 @@ from gpolicy.analysis.declared_resources import uncounted
 from gpolicy.analysis.metadata_room import MetadataRoom, NodeRoom, metadata_rooms
 from gpolicy.cluster.state import ClusterState, LiveDisk, LiveInstance
 from gpolicy.cluster.terms import GroupTerms, VolumeTerms
-from gpolicy.ganeti.parameter import Values
-from gpolicy.ganeti.vocabulary import DRBD_METADATA
+from gpolicy.ganeti.vocabulary import DRBD_METADATA, Values
 from tests.analysis.hspace_cases import from_text, text_of
 from tests.ganeti.real_ganeti import TREES, needs_ganeti
 from tests.impact.clusters_by_hand import cluster

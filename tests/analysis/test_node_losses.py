@@ -26,11 +26,11 @@ from gpolicy.analysis.hail import as_hail_reads
 from gpolicy.analysis.loaded_state import group_data
 from gpolicy.analysis.losses import SureLosses, lose
 from gpolicy.analysis.node_losses import GroupRedundancy, redundancy
-from gpolicy.cluster.snapshot import read_snapshot
 from gpolicy.cluster.state import ClusterState
+from gpolicy.cluster.state_files import read_snapshot
 from gpolicy.cluster.terms import GroupTerms, Limits
 from gpolicy.errors import GpolicyError, RequestError
-from gpolicy.ganeti.parameter import Values
+from gpolicy.ganeti.vocabulary import Values
 from gpolicy.what_if.load import moved
 from tests.analysis.hspace_cases import FULL, from_text, recorded_cases, text_of
 from tests.htools.random_clusters import TEMPLATES, random_cluster

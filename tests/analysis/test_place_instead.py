@@ -13,8 +13,8 @@ from gpolicy.analysis.placing import place
 from gpolicy.analysis.request_words import read_words
 from gpolicy.analysis.wanted_instance import PlaceRequest
 from gpolicy.cluster.htools_sources import simulated_state
-from gpolicy.cluster.snapshot import read_snapshot
 from gpolicy.cluster.state import ClusterState
+from gpolicy.cluster.state_files import read_snapshot
 from gpolicy.cluster.terms import GroupTerms, Limits
 from tests.analysis.hspace_cases import from_text, text_of
 

@@ -21,7 +21,7 @@ from gpolicy.analysis.wanted_instance import PlaceRequest, of_spec
 from gpolicy.cluster.htools_sources import simulated_state
 from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import GpolicyError, RequestError
-from gpolicy.ganeti.parameter import Value, Values
+from gpolicy.ganeti.vocabulary import Value, Values
 from tests.analysis.hspace_cases import from_text, text_of
 
 SIZES = (

@@ -14,7 +14,7 @@ from gpolicy.analysis.policy_limits import PolicyLimit
 from gpolicy.cluster.htools_sources import simulated_state
 from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import Limits
-from gpolicy.ganeti.parameter import Path
+from gpolicy.ganeti.vocabulary import Path
 from tests.laws import examples
 
 PATHS: dict[Cause, Path] = {

@@ -15,8 +15,8 @@ from gpolicy.allocator.enumerations import DiskTemplate
 from gpolicy.analysis.allocator_input import charged_space
 from gpolicy.analysis.place_report import PlaceReport
 from gpolicy.analysis.placing import place
-from gpolicy.cluster.snapshot import read_snapshot
 from gpolicy.cluster.state import ClusterState
+from gpolicy.cluster.state_files import read_snapshot
 from gpolicy.errors import GpolicyError
 from tests.analysis.hail_cases import (
     HSPACE,

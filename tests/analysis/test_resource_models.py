@@ -15,10 +15,10 @@ from gpolicy.analysis.counted_cluster import CountedCluster
 from gpolicy.analysis.declared_resources import DeclaredNumber
 from gpolicy.analysis.loaded_state import load_state
 from gpolicy.analysis.resource_models import NodeModel, ResourceModel, resource_models
-from gpolicy.cluster.config_data import read_config_file
 from gpolicy.cluster.state import HIDDEN_BY_RAPI, ClusterState, Resources
+from gpolicy.cluster.state_files import read_config_file
 from gpolicy.errors import GpolicyError
-from gpolicy.ganeti.parameter import Path, Value, Values
+from gpolicy.ganeti.vocabulary import Path, Value, Values
 from gpolicy.impact import impact
 from gpolicy.impact.capacity_change import capacity_change
 from gpolicy.impact.comparison import Sides

@@ -18,14 +18,12 @@ from gpolicy.analysis.place_report import PlaceReport
 from gpolicy.analysis.placing import place
 from gpolicy.analysis.wanted_instance import PlaceRequest, of_spec
 from gpolicy.cluster.state import ClusterState, PhysicalVolume
-from gpolicy.cluster.terms import Limits, under_terms
-from gpolicy.ganeti.parameter import Values
-from gpolicy.ganeti.volume_arithmetic import SpindleFault, VolumeSize, spindle_refusal
+from gpolicy.cluster.terms import Limits, SpindleFault, VolumeSize, spindle_refusal, under_terms
+from gpolicy.ganeti.vocabulary import Values
 from gpolicy.impact.comparison import Sides
 from gpolicy.impact.impact import impact
 from gpolicy.policy.loading import load_policy
-from gpolicy.resolve.desired import resolve
-from gpolicy.resolve.terms import terms_of
+from gpolicy.resolve.desired import resolve, terms_of
 from tests.analysis.hspace_cases import from_text, text_of
 
 VOLUME = 10310

@@ -13,7 +13,7 @@ from gpolicy.analysis.volume_resources import VolumeResources, volume_notes, vol
 from gpolicy.cluster.state import ClusterState, LiveDisk, LiveInstance, PhysicalVolume
 from gpolicy.cluster.terms import GroupTerms, Promise, VolumeTerms
 from gpolicy.cluster.volume_pools import VolumesFrom
-from gpolicy.ganeti.parameter import Values
+from gpolicy.ganeti.vocabulary import Values
 from tests.ganeti.real_ganeti import TREES, needs_ganeti
 from tests.impact.clusters_by_hand import cluster
 from tests.strategies import instance

@@ -23,9 +23,8 @@ from gpolicy.analysis.wanted_instance import PlaceRequest
 from gpolicy.cluster.sources import read_state
 from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import RequestError
-from gpolicy.ganeti.parameter import Level, Values
 from gpolicy.ganeti.parameters import fill
-from gpolicy.ganeti.vocabulary import SCORE_COMPONENTS
+from gpolicy.ganeti.vocabulary import SCORE_COMPONENTS, Level, Values
 from gpolicy.report.capacity_answer import capacity_answer
 from gpolicy.report.capacity_json import capacity_data
 from gpolicy.report.forms import Display, render

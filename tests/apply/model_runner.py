@@ -32,7 +32,7 @@ from gpolicy.cluster.state import ClusterState, Unreadable
 from gpolicy.colour import Tone
 from gpolicy.errors import UnreachableError
 from gpolicy.ganeti.commands import Route
-from gpolicy.ganeti.parameter import Value
+from gpolicy.ganeti.vocabulary import Value
 from gpolicy.plan.plan import Plan, make_plan
 from gpolicy.plan.plan_file import read_plan
 from gpolicy.plan.step import PlannedCommand, Procedure

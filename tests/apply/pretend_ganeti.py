@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any, Final
 from uuid import uuid4
 
-from gpolicy.cluster.config_data import read_config_file
 from gpolicy.cluster.state import ClusterState, Identity, Unreadable
+from gpolicy.cluster.state_files import read_config_file
 from gpolicy.ganeti.commands import RapiCall
 from tests.plan.ganeti_model import ModelCluster, RefusedError, rapi_job
 

@@ -21,8 +21,8 @@ from gpolicy.apply.plan_run import RefusedError, can_be_carried, suppositions_ho
 from gpolicy.apply.tasks import Sight
 from gpolicy.cli.checking import checked_policy
 from gpolicy.cluster.rapi import CONFIGURATION_FIELDS, configuration_of
-from gpolicy.cluster.snapshot import read_snapshot
 from gpolicy.cluster.state import ClusterState
+from gpolicy.cluster.state_files import read_snapshot
 from gpolicy.errors import GpolicyError, InputError
 from gpolicy.json_values import json_text
 from gpolicy.plan.effects import Effect, contents

@@ -23,8 +23,8 @@ from gpolicy.apply.tasks import (
 )
 from gpolicy.cluster.state import HIDDEN_BY_RAPI, ClusterState, Identity, Unreadable
 from gpolicy.ganeti.commands import RapiCall, Route
-from gpolicy.ganeti.parameter import Level, Path, Value
-from gpolicy.plan.change import NAME, TAGS
+from gpolicy.ganeti.vocabulary import Level, Path, Value
+from gpolicy.plan.changes import NAME, TAGS
 from gpolicy.plan.effects import Effect, carried_out
 from gpolicy.plan.step import PlannedCommand
 from tests.plan.planned import cluster, plan_for

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from gpolicy.checking.baseline import Baseline, baseline_text, key_of, read_baseline
-from gpolicy.checking.checking import Checked, Examination
-from gpolicy.checking.repository import Checker, new_baseline
+from gpolicy.checking.checking import Checked, Checker, Examination, new_baseline
 from gpolicy.checking.settings import Settings
 from gpolicy.errors import InputError
 from gpolicy.findings import BASELINE

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from gpolicy.checking.repository import Checker, CheckReport, report_together
+from gpolicy.checking.checking import Checker, CheckReport, report_together
 from gpolicy.findings import Finding, Severity
 from gpolicy.policy.files import policy_roots
 from tests.rules.run_rules import TODAY

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft7Validator
 
-from gpolicy.checking import settings_tables
+from gpolicy.checking import catalogue
 from gpolicy.checking.catalogue import CATALOGUE
 from gpolicy.checking.settings import Settings
 from gpolicy.checking.settings_tables import read_settings
@@ -82,7 +82,7 @@ def numbered(monkeypatch: pytest.MonkeyPatch) -> None:
     def named(word: str) -> tuple[tuple[RuleInfo, ...], str]:
         return ((NUMBERED,), "") if word in ("GP299", "too-many") else ((), "")
 
-    monkeypatch.setattr(settings_tables, "rules_named", named)
+    monkeypatch.setattr(catalogue, "rules_named", named)
     monkeypatch.setattr(settings_schema, "CATALOGUE", (*CATALOGUE, NUMBERED))
 
 

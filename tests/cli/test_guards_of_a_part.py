@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gpolicy.apply.plan_run import guards_now
-from gpolicy.cluster.snapshot import read_snapshot
+from gpolicy.cluster.state_files import read_snapshot
 from gpolicy.plan.plan_file import read_plan
 from tests.cli.command_line import ROOT, gpolicy
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from gpolicy.checking.repository import Checker
+from gpolicy.checking.checking import Checker
 from gpolicy.cli import checking
 from gpolicy.fleet import workers
 from gpolicy.fleet.workers import Failed

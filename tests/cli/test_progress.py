@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from gpolicy.adopt import adopting
-from gpolicy.checking import repository
+from gpolicy.checking import checking
 from gpolicy.cli import formatting, terminal
 from gpolicy.cli.running import run
 from gpolicy.drift import comparing
@@ -43,11 +43,11 @@ COMPARING = "comparing the policy with the cluster …"
 @pytest.mark.parametrize(
     ("words", "place", "name", "said"),
     [
-        (["check"], repository.Checker, "examinations", "checking …"),
-        (["check", "--fix"], repository.Checker, "check", "fixing …"),
-        (["show"], repository, "check_by_settings", "checking {policy} …"),
-        (["test"], repository, "check_by_settings", "checking {policy} …"),
-        (["plan", "--state", STATE], repository, "check_by_settings", "checking {policy} …"),
+        (["check"], checking.Checker, "examinations", "checking …"),
+        (["check", "--fix"], checking.Checker, "check", "fixing …"),
+        (["show"], checking, "check_by_settings", "checking {policy} …"),
+        (["test"], checking, "check_by_settings", "checking {policy} …"),
+        (["plan", "--state", STATE], checking, "check_by_settings", "checking {policy} …"),
         (["plan", "--state", STATE], changes, "make_plan", COMPARING),
         (["drift", "--state", STATE], comparing, "find_drift", COMPARING),
         (["fmt", "--check"], formatting, "format_text", "formatting: {policy} …"),

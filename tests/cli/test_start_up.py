@@ -15,7 +15,7 @@ HEAVY = {
     *("jsonschema", "numpy", "jinja2", "ruamel", "hypothesis", "pytest", "rich", "referencing"),
     *("http", "ssl", "subprocess", "urllib.request", "socket", "asyncio", "multiprocessing", "email"),
     *("gpolicy.plan", "gpolicy.render", "gpolicy.adopt", "gpolicy.allocator"),
-    *("gpolicy.cluster.rapi", "gpolicy.cluster.rapi_client", "gpolicy.cluster.config_data", "gpolicy.cluster.snapshot"),
+    *("gpolicy.cluster.rapi", "gpolicy.cluster.rapi_client", "gpolicy.cluster.state_files"),
 }
 BY_TYPER = {"subprocess", "socket", "email"}
 """Not ours to choose: what a release of Typer imports itself."""

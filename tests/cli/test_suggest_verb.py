@@ -9,7 +9,7 @@ import pytest
 from jsonschema import Draft7Validator
 
 from gpolicy.analysis.capacity import capacity
-from gpolicy.cluster.snapshot import read_snapshot
+from gpolicy.cluster.state_files import read_snapshot
 from tests.cli.command_line import ROOT, gpolicy
 
 DEMO = "policies/two-groups.snapshot.json"

@@ -20,8 +20,8 @@ from gpolicy.analysis.capacity import GroupCapacity, capacity
 from gpolicy.analysis.placing import place
 from gpolicy.analysis.request_words import read_words
 from gpolicy.analysis.spec_pairs import PairNames, pair_names
-from gpolicy.cluster.snapshot import read_snapshot
 from gpolicy.cluster.state import ClusterState
+from gpolicy.cluster.state_files import read_snapshot
 from gpolicy.cluster.terms import NO_LIMITS, GroupTerms, Limits, limited
 from gpolicy.errors import GpolicyError
 from gpolicy.ganeti.htools_reading import ALLOCATOR_PARAMETERS

@@ -11,9 +11,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-from gpolicy.cluster.config_data import read_config_file
 from gpolicy.cluster.state import ClusterObject, ClusterState, LiveGroup, LiveNode
-from gpolicy.ganeti.parameter import Level
+from gpolicy.cluster.state_files import read_config_file
+from gpolicy.ganeti.vocabulary import Level
 
 DATA = Path(__file__).parent.parent / "data" / "clusters"
 CLUSTERS = ("base", "rich", "full", "exclusive")

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from gpolicy.cluster.config_data import parse_config, read_config_file
 from gpolicy.cluster.state import ClusterState, LiveDisk
+from gpolicy.cluster.state_files import parse_config, read_config_file
 from gpolicy.errors import InputError
-from gpolicy.ganeti.parameter import Level
 from gpolicy.ganeti.parameters import parameters_of
+from gpolicy.ganeti.vocabulary import Level
 from tests.cluster import recorded
 
 

@@ -12,12 +12,11 @@ from typing import Any
 import pytest
 
 from gpolicy.cluster import rapi
-from gpolicy.cluster.config_data import parse_config
 from gpolicy.cluster.htools_sources import parse_text
 from gpolicy.cluster.json_input import parse_json
 from gpolicy.cluster.rapi_client import Client
-from gpolicy.cluster.snapshot import dump_snapshot, parse_snapshot, state_digest
 from gpolicy.cluster.state import ClusterState
+from gpolicy.cluster.state_files import dump_snapshot, parse_config, parse_snapshot, state_digest
 from gpolicy.errors import GpolicyError
 from tests.cluster import rapi_server, recorded
 

@@ -9,7 +9,7 @@ import pytest
 from gpolicy.cluster.htools_sources import MOST_NODES, built_in_values, parse_text, read_text_file, simulated_state
 from gpolicy.cluster.state import ClusterState, LiveDisk
 from gpolicy.errors import InputError, RequestError
-from gpolicy.ganeti.parameter import Level
+from gpolicy.ganeti.vocabulary import Level
 from tests.cluster import recorded
 
 RECORDED = recorded.path("full", "htools.data")

@@ -17,9 +17,9 @@ from gpolicy.cluster import volume_pools
 from gpolicy.cluster.credentials import Credentials
 from gpolicy.cluster.process import Output
 from gpolicy.cluster.rapi import read_rapi
-from gpolicy.cluster.snapshot import dump_snapshot, parse_snapshot, state_digest
 from gpolicy.cluster.sources import SourceOptions, read_state
 from gpolicy.cluster.state import ClusterState, PhysicalVolume
+from gpolicy.cluster.state_files import dump_snapshot, parse_snapshot, state_digest
 from gpolicy.cluster.volume_pools import NOT_FROM_HERE, from_master, from_rapi
 from tests.cluster import rapi_server, recorded
 from tests.cluster.rapi_server import Server, open_client, send

@@ -10,7 +10,7 @@ import pytest
 
 from gpolicy.cluster.master import LocalMaster, parse_ssh_address, read_master
 from gpolicy.cluster.process import Output, run
-from gpolicy.cluster.snapshot import state_digest
+from gpolicy.cluster.state_files import state_digest
 from gpolicy.errors import GpolicyError, InputError, RequestError, UnreachableError
 from tests.cluster import recorded
 

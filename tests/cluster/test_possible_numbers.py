@@ -13,14 +13,13 @@ from typing import Any
 import pytest
 
 from gpolicy.cluster import rapi
-from gpolicy.cluster.config_data import parse_config
 from gpolicy.cluster.htools_sources import parse_text
 from gpolicy.cluster.master import read_master
 from gpolicy.cluster.process import Output
 from gpolicy.cluster.rapi import read_rapi, read_rapi_configuration
 from gpolicy.cluster.rapi_client import Client
-from gpolicy.cluster.snapshot import dump_snapshot, parse_snapshot
 from gpolicy.cluster.state import Resources
+from gpolicy.cluster.state_files import dump_snapshot, parse_config, parse_snapshot
 from gpolicy.cluster.volume_pools import from_master
 from gpolicy.errors import InputError
 from gpolicy.ganeti.amounts import BOUNDS

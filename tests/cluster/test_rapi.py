@@ -15,14 +15,13 @@ from types import SimpleNamespace
 import pytest
 
 from gpolicy.cluster import rapi, rapi_client
-from gpolicy.cluster.config_data import forthcoming_note
 from gpolicy.cluster.credentials import Credentials
 from gpolicy.cluster.rapi import read_rapi
 from gpolicy.cluster.rapi_client import Client, parse_address
-from gpolicy.cluster.snapshot import state_digest
 from gpolicy.cluster.state import HIDDEN_BY_RAPI, ClusterState
+from gpolicy.cluster.state_files import forthcoming_note, state_digest
 from gpolicy.errors import GpolicyError, InputError, RequestError, UnreachableError
-from gpolicy.ganeti.parameter import Level
+from gpolicy.ganeti.vocabulary import Level
 from tests.cluster import rapi_server, recorded
 from tests.cluster.rapi_server import Server, open_client, send
 from tests.cluster.test_possible_numbers import changed

@@ -6,7 +6,7 @@ import pytest
 
 from gpolicy.cluster.record import Record
 from gpolicy.errors import InputError
-from gpolicy.ganeti.parameter import Value
+from gpolicy.ganeti.vocabulary import Value
 
 
 @pytest.mark.parametrize(("value", "number"), [(1, 1.0), (2.5, 2.5), (-3, -3.0), (None, None)])

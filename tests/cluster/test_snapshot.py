@@ -11,9 +11,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gpolicy.cluster import snapshot
+from gpolicy.cluster import state_files
 from gpolicy.cluster.htools_sources import read_text_file
-from gpolicy.cluster.snapshot import dump_snapshot, parse_snapshot, read_snapshot, state_digest, write_snapshot
 from gpolicy.cluster.state import (
     HIDDEN_BY_RAPI,
     ClusterObject,
@@ -27,11 +26,11 @@ from gpolicy.cluster.state import (
     Resources,
     Unreadable,
 )
+from gpolicy.cluster.state_files import dump_snapshot, parse_snapshot, read_snapshot, state_digest, write_snapshot
 from gpolicy.errors import GpolicyError, InputError
 from gpolicy.ganeti.amounts import BOUNDED_FAMILIES, BOUNDS
-from gpolicy.ganeti.parameter import Level, Parameter, Type, Value, Values
 from gpolicy.ganeti.parameters import canonical, fill, parameters_of
-from gpolicy.ganeti.vocabulary import ALLOC_POLICIES, SPEC_PARAMETERS
+from gpolicy.ganeti.vocabulary import ALLOC_POLICIES, SPEC_PARAMETERS, Level, Parameter, Type, Value, Values
 from tests.cluster import recorded
 
 numbers = st.integers(0, 2**40)
@@ -295,7 +294,7 @@ class TestDigest:
         ]
         digests = {state_digest(other) for other in [state, *others]}
         assert len(digests) == len(others) + 1
-        assert all(digest.startswith(snapshot.DIGEST_PREFIX) for digest in digests)
+        assert all(digest.startswith(state_files.DIGEST_PREFIX) for digest in digests)
 
     def test_values_that_a_source_cannot_show_do_not_count(self) -> None:
         state = recorded.from_config("full")

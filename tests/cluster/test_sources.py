@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from gpolicy.cluster.snapshot import write_snapshot
 from gpolicy.cluster.sources import SourceOptions, contact, read_state
+from gpolicy.cluster.state_files import write_snapshot
 from gpolicy.errors import GpolicyError, RequestError
 from tests.cluster import rapi_server, recorded
 

@@ -9,7 +9,7 @@ import pytest
 from gpolicy.cluster.state import ClusterObject, LiveGroup, LiveNode, PhysicalVolume
 from gpolicy.cluster.terms import GroupTerms, VolumeTerms
 from gpolicy.cluster.volume_pools import VolumePool, separate_metavg, volume_pools
-from gpolicy.ganeti.parameter import Value, Values
+from gpolicy.ganeti.vocabulary import Value, Values
 from tests.plan.planned import cluster
 
 METAVG = ("diskparams", "drbd", "metavg")

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from gpolicy.checking.settings import Settings
 from gpolicy.cluster.state import ClusterState, Identity, Unreadable
 from gpolicy.drift.comparing import DriftReport, find_drift
-from gpolicy.ganeti.parameter import Level, Values
+from gpolicy.ganeti.vocabulary import Level, Values
 from gpolicy.plan.diff import diff
 from tests.plan.planned import HEAD, cluster, policy_of, recorded
 from tests.plan.test_plan_laws import loaded

@@ -18,7 +18,7 @@ from gpolicy.cluster.state import Identity
 from gpolicy.colour import Tone
 from gpolicy.drift.comparing import Drift, DriftReport, find_drift
 from gpolicy.json_values import json_text
-from gpolicy.plan.change import ChangeAction
+from gpolicy.plan.changes import ChangeAction
 from gpolicy.printable import terminal_text
 from gpolicy.report.drift_answer import drift_answer, drift_data, since_text, utc
 from gpolicy.report.drift_prometheus import METRICS, drift_metrics

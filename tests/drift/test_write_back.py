@@ -10,8 +10,7 @@ import pytest
 from gpolicy.cluster.state import Unreadable
 from gpolicy.drift.unit_writer import _changes, _named
 from gpolicy.drift.write_back import WriteBack
-from gpolicy.ganeti.parameter import Level, Values
-from gpolicy.ganeti.vocabulary import DEFAULT_MIN
+from gpolicy.ganeti.vocabulary import DEFAULT_MIN, Level, Values
 from gpolicy.policy.loading import load_policy
 from gpolicy.writing.value_edits import Draft, UnwritableError, add_value, place_of
 from tests.drift.test_comparing import RATIO

@@ -15,8 +15,8 @@ from gpolicy.cluster.state import ClusterState
 from gpolicy.drift.comparing import find_drift
 from gpolicy.drift.write_back import WriteBack, write_back
 from gpolicy.findings import Severity
+from gpolicy.plan.changes import Key, key_of
 from gpolicy.plan.diff import diff
-from gpolicy.plan.part import Key, key_of
 from gpolicy.policy.loading import load_policy
 from gpolicy.policy.model import Policy
 from tests.drift.test_comparing import TODAY

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gpolicy.ganeti.parameter import Value, Values
-from gpolicy.ganeti.vocabulary import DEFAULT_MAX, DEFAULT_MIN
+from gpolicy.ganeti.vocabulary import DEFAULT_MAX, DEFAULT_MIN, Value, Values
 from tests.drift.test_comparing import RATIO
 from tests.drift.written import (
     files_of,

@@ -11,8 +11,7 @@ from gpolicy.cluster.state import ClusterState
 from gpolicy.drift.comparing import find_drift
 from gpolicy.drift.write_back import WriteBack, write_back
 from gpolicy.ganeti.amounts import format_size
-from gpolicy.ganeti.parameter import Value, Values
-from gpolicy.ganeti.vocabulary import DEFAULT_MAX, DEFAULT_MIN
+from gpolicy.ganeti.vocabulary import DEFAULT_MAX, DEFAULT_MIN, Value, Values
 from gpolicy.plan.diff import diff
 from gpolicy.policy.loading import load_policy
 from tests.drift.test_comparing import TODAY

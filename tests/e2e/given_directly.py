@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from gpolicy.cluster.config_data import read_config_file
+from gpolicy.cluster.state_files import read_config_file
 from gpolicy.ganeti.vocabulary import DEFAULT_MAX, DEFAULT_MIN
 from tests.e2e.live_cluster import LiveCluster
 

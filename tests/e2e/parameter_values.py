@@ -10,9 +10,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from gpolicy.cluster.state import ClusterState
-from gpolicy.ganeti.parameter import Level, Parameter, Path, Type, Value
 from gpolicy.ganeti.parameters import canonical, known_in, parameters_of
-from gpolicy.ganeti.vocabulary import DEFAULT_MAX, DEFAULT_MIN
+from gpolicy.ganeti.vocabulary import DEFAULT_MAX, DEFAULT_MIN, Level, Parameter, Path, Type, Value
 from tests.ganeti.real_ganeti import RELEASE
 from tests.strategies import Document, as_written, document
 

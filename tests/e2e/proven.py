@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from gpolicy.ganeti.commands import only_route
-from gpolicy.ganeti.parameter import Level
+from gpolicy.ganeti.vocabulary import Level
 from tests.e2e.parameter_values import FIXED, NOT_UNDONE
 
 DIRECTORY: Final = Path(__file__).parent / "proven"

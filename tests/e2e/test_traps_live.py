@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from gpolicy.cluster.config_data import read_config_file
+from gpolicy.cluster.state_files import read_config_file
 from gpolicy.ganeti.vocabulary import DEFAULT_MAX, DEFAULT_MIN
 from tests.e2e.carried_out import Way, write_policy
 from tests.e2e.given_directly import Real, bounds

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
-from gpolicy.ganeti.parameter import Path as ValuePath
+from gpolicy.ganeti.vocabulary import Path as ValuePath
 from tests.e2e.carried_out import ROUTES, Way, write_policy
 from tests.e2e.given_directly import Real
 from tests.e2e.live_cluster import LiveCluster, entered, gpolicy, gpolicy_process

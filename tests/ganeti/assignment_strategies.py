@@ -7,9 +7,8 @@ from typing import Any, Final
 from hypothesis import strategies as st
 
 from gpolicy.ganeti.expressible import RESET, Assignments, Reset
-from gpolicy.ganeti.parameter import Level, Parameter, Path, Type, Value
 from gpolicy.ganeti.parameters import PARAMETERS, known_in, parameters_of
-from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS, SPEC_SIZES
+from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS, SPEC_SIZES, Level, Parameter, Path, Type, Value
 from tests.ganeti.real_ganeti import RELEASE
 from tests.strategies import formed
 

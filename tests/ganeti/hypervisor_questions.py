@@ -11,9 +11,9 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any, Final
 
-from gpolicy.ganeti.parameter import Type
 from gpolicy.ganeti.parameters import WORDS_SINCE, known_in
 from gpolicy.ganeti.tables.hypervisors import HVPARAMS, SERIAL_SPEEDS
+from gpolicy.ganeti.vocabulary import Type
 
 DIRECTORY: Final = Path(__file__).resolve().parents[1] / "data" / "hypervisors"
 RELEASES: Final = ("3.0", "3.1")

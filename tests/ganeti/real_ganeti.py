@@ -16,9 +16,9 @@ from typing import IO, Any, Final, cast
 import pytest
 
 from gpolicy.ganeti.commands import RapiCall
-from gpolicy.ganeti.parameter import Path, Value, Values
 from gpolicy.ganeti.parameters import flatten, parameter_at, unflatten
 from gpolicy.ganeti.releases import DEFAULT_VERSION
+from gpolicy.ganeti.vocabulary import Path, Value, Values
 
 TREES: Final = sorted(FilePath("/usr/share/ganeti").glob("3.*/ganeti/client/gnt_cluster.py"))
 RELEASE: Final = TREES[-1].parents[2].name if TREES else DEFAULT_VERSION

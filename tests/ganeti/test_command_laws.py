@@ -18,9 +18,8 @@ from gpolicy.ganeti.commands import (
     remove_tags,
 )
 from gpolicy.ganeti.expressible import Assignments, InexpressibleError, Reset
-from gpolicy.ganeti.parameter import Level, Path, Value, Values
 from gpolicy.ganeti.parameters import canonical, parameter_at
-from gpolicy.ganeti.vocabulary import DISK_STATE, HV_STATE
+from gpolicy.ganeti.vocabulary import DISK_STATE, HV_STATE, Level, Path, Value, Values
 from tests.ganeti.assignment_strategies import VERSION, WIDE_PAIR, assignments, object_names, tags, wild_assignments
 from tests.ganeti.real_ganeti import RefusedError, needs_ganeti, real_ganeti, values_of
 from tests.laws import examples

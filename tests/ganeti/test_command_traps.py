@@ -17,9 +17,8 @@ from gpolicy.ganeti.commands import (
     remove_tags,
 )
 from gpolicy.ganeti.expressible import RESET, InexpressibleError
-from gpolicy.ganeti.parameter import Level, Path, Value
 from gpolicy.ganeti.parameters import canonical
-from gpolicy.ganeti.vocabulary import DATA_COLLECTORS, DEFAULT_MAX, DEFAULT_MIN
+from gpolicy.ganeti.vocabulary import DATA_COLLECTORS, DEFAULT_MAX, DEFAULT_MIN, Level, Path, Value
 from tests.ganeti.real_ganeti import RefusedError, needs_ganeti, real_ganeti, values_of
 
 pytestmark = needs_ganeti

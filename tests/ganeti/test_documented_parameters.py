@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import pytest
 
-from gpolicy.ganeti.parameter import Level, Path, Type, Value
 from gpolicy.ganeti.parameters import parameter_at
-from gpolicy.ganeti.vocabulary import DEFAULT_MAX, DEFAULT_MIN
+from gpolicy.ganeti.vocabulary import DEFAULT_MAX, DEFAULT_MIN, Level, Path, Type, Value
 
 CLUSTER = frozenset({Level.CLUSTER})
 GROUPS = frozenset({Level.CLUSTER, Level.GROUP})

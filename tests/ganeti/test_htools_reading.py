@@ -11,7 +11,7 @@ import pytest
 
 from gpolicy.cluster.sources import read_state
 from gpolicy.ganeti.htools_reading import HAIL_OPTIONS, HailParameters, hail_parameters
-from gpolicy.ganeti.parameter import Value
+from gpolicy.ganeti.vocabulary import Value
 from gpolicy.htools.program_options import Stop, read_options
 from tests.analysis.hail_cases import HSPACE, HTOOLS, document, passed, real_hail
 

@@ -20,8 +20,7 @@ from gpolicy.ganeti.commands import (
     remove_tags,
 )
 from gpolicy.ganeti.expressible import RESET, InexpressibleError, Reset
-from gpolicy.ganeti.parameter import Level, Path, Value
-from gpolicy.ganeti.vocabulary import DEFAULT_MAX, DEFAULT_MIN
+from gpolicy.ganeti.vocabulary import DEFAULT_MAX, DEFAULT_MIN, Level, Path, Value
 
 PAIR: dict[str, Value] = {"min": {**DEFAULT_MIN}, "max": {**DEFAULT_MAX}}
 

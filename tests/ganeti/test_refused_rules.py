@@ -12,7 +12,7 @@ from gpolicy.checking.tags import declared_tags
 from gpolicy.findings import REFUSED, RuleInfo
 from gpolicy.ganeti.commands import fields
 from gpolicy.ganeti.expressible import RESET
-from gpolicy.ganeti.parameter import Level
+from gpolicy.ganeti.vocabulary import Level
 from gpolicy.policy.loading import load_policy
 from gpolicy.policy.model import INHERIT, Declared
 from tests.ganeti.real_ganeti import RefusedError, needs_ganeti, real_ganeti

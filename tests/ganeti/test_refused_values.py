@@ -10,8 +10,8 @@ from typing import Any, Final
 import pytest
 
 from gpolicy.findings import Severity
-from gpolicy.ganeti.parameter import Level, Parameter, Path, Type
 from gpolicy.ganeti.parameters import known_in, parameters_of
+from gpolicy.ganeti.vocabulary import Level, Parameter, Path, Type
 from gpolicy.policy.loading import load_policy
 from tests.ganeti.real_ganeti import RefusedError, needs_ganeti, real_ganeti
 from tests.mistakes import find_mistakes

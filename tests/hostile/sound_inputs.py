@@ -148,9 +148,8 @@ def configs() -> list[bytes]:
 
 
 def snapshots() -> list[bytes]:
-    from gpolicy.cluster.config_data import parse_config
     from gpolicy.cluster.htools_sources import parse_text
-    from gpolicy.cluster.snapshot import dump_snapshot
+    from gpolicy.cluster.state_files import dump_snapshot, parse_config
 
     states = [parse_config(text, where="c", source="config:c") for text in configs()]
     states += [parse_text(text.decode(), where="t", source="text:t") for text in texts()]
@@ -227,7 +226,7 @@ def list_storage() -> list[bytes]:
 @cache
 def volumes_state() -> ClusterState:
     """Return the cluster whose physical volumes are listed."""
-    from gpolicy.cluster.config_data import read_config_file
+    from gpolicy.cluster.state_files import read_config_file
 
     return read_config_file(DATA / "clusters" / "volumes" / "config.data")
 

@@ -227,7 +227,7 @@ def _journal(data: bytes, _: Path) -> None:
 
 
 def _list_storage(data: bytes, _: Path) -> None:
-    from gpolicy.cluster.snapshot import dump_snapshot, parse_snapshot
+    from gpolicy.cluster.state_files import dump_snapshot, parse_snapshot
     from gpolicy.cluster.volume_pools import from_master
     from gpolicy.errors import InputError
 

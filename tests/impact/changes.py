@@ -18,7 +18,7 @@ from gpolicy.progress import Tell, silent
 
 if TYPE_CHECKING:
     from gpolicy.cluster.state import ClusterState, LiveInstance
-    from gpolicy.ganeti.parameter import Path, Value
+    from gpolicy.ganeti.vocabulary import Path, Value
     from gpolicy.policy.model import Hardware
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from gpolicy.cluster.state import ClusterObject, ClusterState, LiveGroup, LiveInstance, LiveNode, PhysicalVolume
-from gpolicy.ganeti.parameter import Level, Values
 from gpolicy.ganeti.parameters import fill
+from gpolicy.ganeti.vocabulary import Level, Values
 from tests.strategies import base_cluster
 
 

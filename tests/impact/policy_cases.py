@@ -6,8 +6,8 @@ import random
 from collections.abc import Mapping
 
 from gpolicy.cluster.state import ClusterObject, ClusterState, LiveDisk, LiveGroup, LiveInstance, LiveNode
-from gpolicy.ganeti.parameter import Level, Value, Values
 from gpolicy.ganeti.parameters import canonical, fill
+from gpolicy.ganeti.vocabulary import Level, Value, Values
 from tests.strategies import base_cluster
 
 AMOUNTS = {

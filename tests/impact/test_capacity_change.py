@@ -16,10 +16,10 @@ from gpolicy.analysis.binding import Cause, Room
 from gpolicy.analysis.capacity import capacity
 from gpolicy.analysis.counted_cluster import CountedCluster
 from gpolicy.analysis.spec_pairs import PairNames
-from gpolicy.cluster.config_data import read_config_file
 from gpolicy.cluster.state import ClusterState, Identity, LiveGroup
+from gpolicy.cluster.state_files import read_config_file
 from gpolicy.errors import GpolicyError
-from gpolicy.ganeti.parameter import Value, Values
+from gpolicy.ganeti.vocabulary import Value, Values
 from gpolicy.impact.capacity_change import CapacityChange, GroupCapacityChange, matched_pairs
 from gpolicy.report.capacity_section import headline, headline_falls
 from tests.analysis.hspace_cases import DATA, from_text, text_of

@@ -14,7 +14,7 @@ from gpolicy.cluster.state import ClusterState, LiveDisk, LiveInstance, Resource
 from gpolicy.cluster.terms import GroupTerms, VolumeTerms
 from gpolicy.cluster.volume_pools import VolumesFrom, from_master
 from gpolicy.findings import Span
-from gpolicy.ganeti.parameter import Values
+from gpolicy.ganeti.vocabulary import Values
 from gpolicy.impact.exclusive_storage_change import (
     DiskTrouble,
     ExclusiveStorageChange,

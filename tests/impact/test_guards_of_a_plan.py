@@ -11,7 +11,7 @@ import pytest
 from gpolicy.analysis.basis import BasisKind
 from gpolicy.analysis.capacity import capacity
 from gpolicy.analysis.spec_pairs import pair_names
-from gpolicy.cluster.snapshot import read_snapshot
+from gpolicy.cluster.state_files import read_snapshot
 from gpolicy.impact.comparison import Sides
 from gpolicy.impact.declared_guards import declared_guards, failures_asked, guard_impact, judge_declared_again
 from gpolicy.impact.impact import Impact, impact

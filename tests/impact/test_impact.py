@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from gpolicy.cluster.state import ClusterState
-from gpolicy.ganeti.parameter import Values
+from gpolicy.ganeti.vocabulary import Values
 from gpolicy.impact.comparison import Sides
 from gpolicy.impact.impact import Impact, impact
 from tests.impact.test_capacity_change import cluster

@@ -20,7 +20,7 @@ from gpolicy.analysis.health import (
     Unmovable,
 )
 from gpolicy.cluster.state import ClusterState, Identity, LiveInstance, Resources
-from gpolicy.ganeti.parameter import Values
+from gpolicy.ganeti.vocabulary import Values
 from gpolicy.impact.location_change import Compared, LocationChange
 from tests.impact.changes import location_change
 from tests.impact.clusters_by_hand import cluster

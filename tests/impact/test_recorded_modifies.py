@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from gpolicy.analysis.violations import ParameterBreach
-from gpolicy.cluster.config_data import parse_config
 from gpolicy.cluster.state import ClusterState
+from gpolicy.cluster.state_files import parse_config
 from tests.impact.changes import violation_change
 from tests.impact.messages import breaches_told, violated
 from tests.impact.transcripts import DATA, separate_messages

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from gpolicy.cluster.config_data import parse_config
 from gpolicy.cluster.state import ClusterState
+from gpolicy.cluster.state_files import parse_config
 
 DATA = Path(__file__).resolve().parent.parent / "data"
 CLUSTERS = DATA / "clusters"

@@ -15,9 +15,8 @@ from urllib.parse import parse_qs, urlsplit
 
 from gpolicy.cluster.state import ClusterObject, ClusterState, LiveGroup, LiveNode
 from gpolicy.ganeti.commands import RapiCall
-from gpolicy.ganeti.parameter import Level, Value
 from gpolicy.ganeti.parameters import fill, flatten, parameter_at, unflatten
-from gpolicy.ganeti.vocabulary import DISK_STATE, HV_STATE, SPEC_PARAMETERS
+from gpolicy.ganeti.vocabulary import DISK_STATE, HV_STATE, SPEC_PARAMETERS, Level, Value
 
 Tree = dict[str, Any]
 _MERGED: Final = ("ndparams", "beparams", "nicparams", "enabled_data_collectors", "data_collector_interval")

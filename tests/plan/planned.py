@@ -10,15 +10,14 @@ from pathlib import Path as FilePath
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from gpolicy.cluster.config_data import read_config_file
 from gpolicy.cluster.state import ClusterObject, ClusterState, Identity, LiveGroup, LiveInstance, LiveNode, Unreadable
+from gpolicy.cluster.state_files import read_config_file
 from gpolicy.forecast.telling import FORECAST
-from gpolicy.ganeti.parameter import Level, Values
 from gpolicy.ganeti.parameters import fill
+from gpolicy.ganeti.vocabulary import Level, Values
 from gpolicy.json_values import json_text
-from gpolicy.plan.change import Change
-from gpolicy.plan.plan import Plan, make_plan
-from gpolicy.plan.plan_json import plan_as_json
+from gpolicy.plan.changes import Change
+from gpolicy.plan.plan import Plan, make_plan, plan_as_json
 from gpolicy.plan.step import Step
 from gpolicy.policy.loading import load_policy
 from gpolicy.policy.model import Policy

@@ -9,8 +9,7 @@ import pytest
 from gpolicy.cluster.state import LiveInstance, Unreadable
 from gpolicy.errors import RequestError
 from gpolicy.findings import Span
-from gpolicy.ganeti.parameter import Level, Value, Values
-from gpolicy.ganeti.vocabulary import DEFAULT_MAX, DEFAULT_MIN
+from gpolicy.ganeti.vocabulary import DEFAULT_MAX, DEFAULT_MIN, Level, Value, Values
 from gpolicy.plan.built_in_guards import GUARDS, OVERRIDABLE, check_allowed
 from gpolicy.policy.kinds import BUILT_IN, Guard, Measure
 from gpolicy.policy.model import Policy

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from gpolicy.cluster.state import Unreadable
-from gpolicy.ganeti.parameter import Level
-from gpolicy.plan.change import MEMBERSHIP, NAME, NODES, TAGS
+from gpolicy.ganeti.vocabulary import Level
+from gpolicy.plan.changes import MEMBERSHIP, NAME, NODES, TAGS
 from gpolicy.plan.effects import ADMIN_STATE, contents, identities, is_own_value, observed, shown_by, tags_of
 from tests.plan.planned import cluster, with_group_tags
 from tests.strategies import instance

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from gpolicy.cluster.state import Unreadable
-from gpolicy.ganeti.parameter import Level, TakesEffect
-from gpolicy.plan.change import ChangeAction
+from gpolicy.ganeti.vocabulary import Level, TakesEffect
+from gpolicy.plan.changes import ChangeAction
 from gpolicy.plan.diff import diff
 from tests.plan.planned import change, cluster, failed, plan_for, policy_of, recorded, with_node
 

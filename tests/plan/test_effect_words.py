@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from gpolicy.ganeti.parameter import Path, Value
-from gpolicy.ganeti.vocabulary import DEFAULT_MAX, DEFAULT_MIN
-from gpolicy.plan.change import MEMBERSHIP, NAME, NODES, TAGS
+from gpolicy.ganeti.vocabulary import DEFAULT_MAX, DEFAULT_MIN, Path, Value
+from gpolicy.plan.changes import MEMBERSHIP, NAME, NODES, TAGS
 from gpolicy.plan.effects import Effect, effect_words, value_words
 
 MINMAX: Path = ("ipolicy", "minmax")

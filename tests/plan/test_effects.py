@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from gpolicy.ganeti.expressible import RESET
-from gpolicy.ganeti.parameter import Path, Value
-from gpolicy.plan.change import MEMBERSHIP, NAME, NODES, TAGS
+from gpolicy.ganeti.vocabulary import Path, Value
+from gpolicy.plan.changes import MEMBERSHIP, NAME, NODES, TAGS
 from gpolicy.plan.effects import (
     Contents,
     Effect,

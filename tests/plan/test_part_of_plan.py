@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import InputError, RequestError
-from gpolicy.plan.part import Part, key_of
+from gpolicy.plan.changes import Part, key_of
 from gpolicy.plan.plan import Plan, make_plan
 from gpolicy.plan.plan_file import read_plan
 from gpolicy.policy.model import Policy

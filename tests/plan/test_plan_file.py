@@ -19,13 +19,12 @@ from gpolicy import __version__
 from gpolicy.cluster.record import Record
 from gpolicy.cluster.state import HIDDEN_BY_RAPI, ClusterState, Unreadable, hidden_in_text
 from gpolicy.errors import ExitCode, InputError
-from gpolicy.ganeti.parameter import Level, Value
 from gpolicy.ganeti.parameters import PARAMETERS, known_in, reach_of
 from gpolicy.ganeti.releases import VERSIONS
+from gpolicy.ganeti.vocabulary import Level, Value
 from gpolicy.plan.effects import Effect, effect_words
-from gpolicy.plan.plan import Plan, make_plan
+from gpolicy.plan.plan import Plan, make_plan, plan_as_json
 from gpolicy.plan.plan_file import read_plan, rebuilt_plan
-from gpolicy.plan.plan_json import plan_as_json
 from gpolicy.policy.loading import load_policy
 from tests.plan.mutations import at, mutated, places
 from tests.plan.planned import cluster, plan_for, plan_text, recorded, with_group_tags, with_node

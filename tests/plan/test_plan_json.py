@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from gpolicy.plan.change import NODES
+from gpolicy.plan.changes import NODES
 from gpolicy.plan.effects import Effect
-from gpolicy.plan.plan_json import plan_as_json
+from gpolicy.plan.plan import plan_as_json
 from gpolicy.plan.step import PlannedCommand
 from tests.plan.planned import cluster, plan_for, policy_of
 

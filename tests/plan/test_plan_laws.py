@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from gpolicy.cluster.state import ClusterState
 from gpolicy.ganeti.commands import Command
-from gpolicy.ganeti.parameter import Path, Value, Values
-from gpolicy.ganeti.vocabulary import DISK_STATE, HV_STATE
+from gpolicy.ganeti.vocabulary import DISK_STATE, HV_STATE, Path, Value, Values
 from gpolicy.plan.plan import Plan, make_plan
 from gpolicy.policy.loading import load_policy
 from gpolicy.policy.model import Policy

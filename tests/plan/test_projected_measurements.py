@@ -13,7 +13,7 @@ import pytest
 from gpolicy.cluster.state import ClusterState, LiveNode, PhysicalVolume, Resources
 from gpolicy.cluster.terms import VolumeTerms
 from gpolicy.cluster.volume_pools import VolumePool, volume_pools
-from gpolicy.ganeti.parameter import Values
+from gpolicy.ganeti.vocabulary import Values
 from gpolicy.plan.projection import projected, prospect, resources_when_turned
 from gpolicy.policy.loading import load_policy
 from tests.ganeti.real_ganeti import TREES, needs_ganeti

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from gpolicy.cluster.htools_sources import read_text_file
 from gpolicy.cluster.state import HIDDEN_BY_RAPI, HIDDEN_OWN, ClusterState, LiveGroup, Unreadable, hidden_in_text
-from gpolicy.ganeti.parameter import Level, Values
 from gpolicy.ganeti.parameters import fill
-from gpolicy.plan.change import ChangeAction
+from gpolicy.ganeti.vocabulary import Level, Values
+from gpolicy.plan.changes import ChangeAction
 from gpolicy.plan.diff import diff
 from gpolicy.plan.projection import projected, undone
 from tests.plan.planned import CLUSTERS, cluster, plan_for, recorded

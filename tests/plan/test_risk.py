@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from gpolicy.ganeti.parameter import Path, Value
-from gpolicy.plan.change import STANDS_IN, Risk
+from gpolicy.ganeti.vocabulary import Path, Value
+from gpolicy.plan.changes import STANDS_IN, Risk
 from tests.plan.planned import change, cluster, plan_for
 from tests.strategies import instance
 

@@ -8,7 +8,7 @@ import pytest
 
 from gpolicy.cluster.state import Unreadable
 from gpolicy.errors import RequestError
-from gpolicy.ganeti.parameter import Level, Value, Values
+from gpolicy.ganeti.vocabulary import Level, Value, Values
 from gpolicy.plan.step import Wave
 from gpolicy.plan.steps import rename_order
 from tests.plan.planned import argv, cluster, plan_for, undo, with_group_tags

@@ -11,15 +11,14 @@ from gpolicy.cluster.sources import read_state
 from gpolicy.cluster.state import ClusterState, Unreadable
 from gpolicy.cluster.terms import GroupTerms, Limits, Promise, Terms, VolumeTerms, limits_in_force, under_terms
 from gpolicy.errors import InputError
-from gpolicy.ganeti.parameter import Level, Value
-from gpolicy.plan.change import ChangeAction
+from gpolicy.ganeti.vocabulary import Level, Value
+from gpolicy.plan.changes import ChangeAction
 from gpolicy.plan.diff import diff
+from gpolicy.plan.plan import terms_data
 from gpolicy.plan.plan_file import read_terms
-from gpolicy.plan.plan_json import terms_data
 from gpolicy.plan.projection import before_and_after
 from gpolicy.policy.loading import load_policy
-from gpolicy.resolve.desired import resolve
-from gpolicy.resolve.terms import terms_of
+from gpolicy.resolve.desired import resolve, terms_of
 
 POLICY = """
 gpolicy: v1

@@ -7,9 +7,8 @@ from dataclasses import replace
 import pytest
 
 from gpolicy.cluster.state import Unreadable
-from gpolicy.ganeti.parameter import Level, TakesEffect, Value
-from gpolicy.ganeti.vocabulary import DEFAULT_MIN
-from gpolicy.plan.change import ChangeAction, Risk
+from gpolicy.ganeti.vocabulary import DEFAULT_MIN, Level, TakesEffect, Value
+from gpolicy.plan.changes import ChangeAction, Risk
 from gpolicy.plan.diff import TOOL_TAGS
 from gpolicy.plan.step import Wave
 from tests.plan.planned import argv, change, cluster, complaints, failed, plan_for, undo, with_group_tags, with_node

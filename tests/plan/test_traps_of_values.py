@@ -6,12 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from gpolicy.cluster.snapshot import state_digest
 from gpolicy.cluster.state import Identity, Unreadable
-from gpolicy.ganeti.parameter import Level, TakesEffect, Value, Values
+from gpolicy.cluster.state_files import state_digest
 from gpolicy.ganeti.parameters import flatten
-from gpolicy.ganeti.vocabulary import DEFAULT_MAX, DEFAULT_MIN
-from gpolicy.plan.change import ChangeAction, Risk
+from gpolicy.ganeti.vocabulary import DEFAULT_MAX, DEFAULT_MIN, Level, TakesEffect, Value, Values
+from gpolicy.plan.changes import ChangeAction, Risk
 from tests.plan.planned import argv, change, cluster, complaints, failed, plan_for, recorded, undo, with_node
 from tests.strategies import instance
 

@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from gpolicy.ganeti.amounts import BOUNDED_FAMILIES, BOUNDS, COUNT, CPUS, DISK, MEMORY, RATIO
-from gpolicy.ganeti.parameter import Parameter, Type
 from gpolicy.ganeti.parameters import PARAMETERS
-from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS, SPEC_SIZES
+from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS, SPEC_SIZES, Parameter, Type
 from gpolicy.policy.loading import load_policy
 from scripts.schemas.documents import MOST_BASES
 

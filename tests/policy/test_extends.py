@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from gpolicy.findings import Severity
-from gpolicy.ganeti.parameter import Value
+from gpolicy.ganeti.vocabulary import Value
 from gpolicy.policy.extending import MAX_DEPTH
 from gpolicy.policy.loading import load_policy
 from gpolicy.policy.model import INHERIT, Policy

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gpolicy.checking.repository import Checker
+from gpolicy.checking.checking import Checker
 from gpolicy.errors import InputError
 from gpolicy.findings import Finding
 from gpolicy.policy.files import policy_files

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from gpolicy.errors import InputError
 from gpolicy.findings import Severity
 from gpolicy.ganeti.amounts import MEMORY, format_size, parse_size
-from gpolicy.ganeti.parameter import Level
+from gpolicy.ganeti.vocabulary import Level
 from gpolicy.policy.kinds import KINDS
 from gpolicy.policy.loading import load_policy
 from gpolicy.policy.model import INHERIT, Policy

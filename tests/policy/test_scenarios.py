@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from gpolicy.findings import Finding, Span
 from gpolicy.policy.kinds import Measure
 from gpolicy.policy.loading import LARGEST_SNAPSHOT, load_policy
-from gpolicy.policy.model import GroupPolicy, Policy, promised_nodes
-from gpolicy.policy.node_patterns import MOST_NODES
+from gpolicy.policy.model import MOST_NODES, GroupPolicy, Policy, promised_nodes
 from gpolicy.policy.scenario import Action, DiskSize, Machine, Number
 from gpolicy.policy.source_file import Located, SourceFile, YamlDocument
 

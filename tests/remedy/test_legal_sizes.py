@@ -11,7 +11,7 @@ import pytest
 from gpolicy.analysis.violations import PolicyJudge
 from gpolicy.cluster.sources import SourceOptions, read_state
 from gpolicy.cluster.state import ClusterState
-from gpolicy.ganeti.parameter import Values
+from gpolicy.ganeti.vocabulary import Values
 from gpolicy.remedy.legal_sizes import SizeCure
 from tests.remedy.broken_clusters import remedied
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from gpolicy.findings import Finding, Severity, Span
 from gpolicy.ganeti.commands import RapiCall
-from gpolicy.ganeti.parameter import Level, Value
+from gpolicy.ganeti.vocabulary import Level, Value
 from gpolicy.plan.built_in_guards import GuardResult
-from gpolicy.plan.change import MEMBERSHIP, NAME, TAGS, Change, NotCompared, Risk
+from gpolicy.plan.changes import MEMBERSHIP, NAME, TAGS, Change, NotCompared, Risk
 from gpolicy.plan.plan import Plan
 from gpolicy.plan.step import Inverse, PlannedCommand, Step, Wave
 from tests.report.impact_samples import Named, plain

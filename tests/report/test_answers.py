@@ -12,8 +12,8 @@ from gpolicy.allocator.cluster_data import Disk
 from gpolicy.allocator.enumerations import DiskTemplate
 from gpolicy.analysis.placing import place
 from gpolicy.analysis.wanted_instance import PlaceRequest
-from gpolicy.cluster.snapshot import read_snapshot
 from gpolicy.cluster.state import ClusterState
+from gpolicy.cluster.state_files import read_snapshot
 from gpolicy.colour import Tone
 from gpolicy.findings import Finding, Severity, Span
 from gpolicy.policy.scenario import Action

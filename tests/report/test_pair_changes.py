@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from gpolicy.ganeti.parameter import Level, Value
-from gpolicy.plan.change import Change, Risk
+from gpolicy.ganeti.vocabulary import Level, Value
+from gpolicy.plan.changes import Change, Risk
 from gpolicy.report.plan_words import pair_changes
 from tests.report.plan_samples import pair
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpolicy.analysis.capacity import capacity
-from gpolicy.cluster.snapshot import read_snapshot
+from gpolicy.cluster.state_files import read_snapshot
 from gpolicy.printable import columns
 from gpolicy.report.answer_text import table_blocks
 from gpolicy.report.capacity_answer import capacity_answer

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpolicy.ganeti.parameter import Path, Value
-from gpolicy.ganeti.vocabulary import DEFAULT_MAX, DEFAULT_MIN
+from gpolicy.ganeti.vocabulary import DEFAULT_MAX, DEFAULT_MIN, Path, Value
 from gpolicy.report.values_text import pair_lines, value_text
 
 ANY: Path = ("ndparams", "ovs_name")

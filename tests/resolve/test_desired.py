@@ -10,8 +10,7 @@ from gpolicy.cluster.state import ClusterState
 from gpolicy.findings import Finding
 from gpolicy.guessing import MOST_GUESSES
 from gpolicy.policy.loading import load_policy
-from gpolicy.policy.model import Policy
-from gpolicy.policy.node_patterns import matches
+from gpolicy.policy.model import Policy, matches
 from gpolicy.resolve.desired import Desired, members, resolve
 from tests.impact.clusters_by_hand import cluster
 

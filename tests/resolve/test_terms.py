@@ -10,8 +10,7 @@ from gpolicy.cluster.terms import GroupTerms, Limits, Promise, VolumeTerms
 from gpolicy.findings import Span
 from gpolicy.policy.model import Hardware
 from gpolicy.policy.source_file import Located
-from gpolicy.resolve.desired import resolve
-from gpolicy.resolve.terms import promise_of, terms_of
+from gpolicy.resolve.desired import promise_of, resolve, terms_of
 from tests.resolve.test_desired import group_document, policy_of, state_of
 
 HEAD = "kind: Cluster\nname: cluster.example.org"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from gpolicy.cluster.state import ClusterObject, ClusterState, PhysicalVolume
-from gpolicy.ganeti.parameter import Values
+from gpolicy.ganeti.vocabulary import Values
 from tests.rules.run_rules import cluster, with_instance, with_resources
 
 

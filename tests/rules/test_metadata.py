@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gpolicy.cluster.state import ClusterObject, ClusterState
-from gpolicy.ganeti.parameter import Values
+from gpolicy.ganeti.vocabulary import Values
 from tests.rules.observed_clusters import with_volumes
 from tests.rules.policy_texts import GROUP
 from tests.rules.run_rules import check, cluster

@@ -12,7 +12,7 @@ from gpolicy.cluster.sources import SourceOptions, read_state
 from gpolicy.cluster.state import ClusterState, LiveDisk, PhysicalVolume, Resources, Unreadable
 from gpolicy.findings import Severity
 from gpolicy.forecast.telling import FORECAST
-from gpolicy.ganeti.parameter import Level, Values
+from gpolicy.ganeti.vocabulary import Level, Values
 from gpolicy.policy.loading import load_policy
 from tests.mistakes import find_mistakes
 from tests.rules.observed_clusters import with_enabled, with_volumes

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gpolicy.checking.repository import check_by_settings
+from gpolicy.checking.checking import check_by_settings
 from gpolicy.cluster.state import ClusterState
 from gpolicy.forecast.telling import FORECAST
 from gpolicy.policy.loading import load_policy

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from gpolicy.checking.repository import check_by_settings
+from gpolicy.checking.checking import check_by_settings
 from gpolicy.cluster.state import ClusterObject, ClusterState
 from gpolicy.findings import Severity, told
 from gpolicy.forecast.telling import FORECAST
-from gpolicy.ganeti.parameter import Value, Values
+from gpolicy.ganeti.vocabulary import Value, Values
 from gpolicy.plan.plan import make_plan
 from gpolicy.policy.loading import load_policy
 from tests.rules.policy_texts import bounds

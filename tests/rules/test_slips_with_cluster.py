@@ -9,7 +9,7 @@ import pytest
 
 from gpolicy.cluster.state import ClusterState, LiveInstance
 from gpolicy.findings import Finding, Severity
-from gpolicy.ganeti.parameter import Values
+from gpolicy.ganeti.vocabulary import Values
 from tests.rules.policy_texts import CLUSTER, group_with, spec
 from tests.rules.run_rules import check, cluster, with_instance, with_resources
 from tests.rules.test_plan_guards import ALLOWING

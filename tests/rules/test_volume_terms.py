@@ -10,7 +10,7 @@ import pytest
 
 from gpolicy.cluster.state import ClusterObject, ClusterState
 from gpolicy.findings import told
-from gpolicy.ganeti.parameter import Values
+from gpolicy.ganeti.vocabulary import Values
 from tests.rules.observed_clusters import with_volumes
 from tests.rules.policy_texts import CLUSTER, EXCLUSIVE, GROUP, WHOLE_NODES, bounds
 from tests.rules.run_rules import check, cluster, codes

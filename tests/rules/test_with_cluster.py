@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gpolicy.cluster.state import ClusterState, PhysicalVolume
-from gpolicy.ganeti.parameter import Values
+from gpolicy.ganeti.vocabulary import Values
 from tests.rules.run_rules import check, cluster, codes, with_instance, with_resources
 
 CLUSTER = "gpolicy: v1\nkind: Cluster\nname: c.example.org\n"

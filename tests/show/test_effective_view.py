@@ -10,10 +10,9 @@ import pytest
 from jsonschema import Draft7Validator
 
 from gpolicy.data import data_directory
-from gpolicy.ganeti.parameter import Level
-from gpolicy.ganeti.parameter import Path as ValuePath
 from gpolicy.ganeti.parameters import fill
-from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS
+from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS, Level
+from gpolicy.ganeti.vocabulary import Path as ValuePath
 from gpolicy.json_values import json_text
 from gpolicy.policy.loading import load_policy
 from gpolicy.policy.model import INHERIT, Policy

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from gpolicy.ganeti.parameter import Path, Type
 from gpolicy.ganeti.parameters import PARAMETERS, parameter_at
+from gpolicy.ganeti.vocabulary import Path, Type
 
 Tree = dict[str, Any]
 _IDENT: Final = {

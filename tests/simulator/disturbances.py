@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from gpolicy.apply.runner import passes
 from gpolicy.ganeti.commands import RapiCall
-from gpolicy.ganeti.parameter import Level
 from gpolicy.ganeti.parameters import unflatten
+from gpolicy.ganeti.vocabulary import Level
 from gpolicy.plan.step import PlannedCommand
 from tests.plan.ganeti_model import rapi_job
 from tests.simulator.argument_lists import opcode_of

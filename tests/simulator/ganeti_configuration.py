@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from gpolicy.cluster.state import LiveDisk, LiveInstance
-from gpolicy.ganeti.parameter import Level
 from gpolicy.ganeti.parameters import flatten
+from gpolicy.ganeti.vocabulary import Level
 from tests.plan.ganeti_model import ModelCluster
 
 _STATES: Final = ("hv_state", "disk_state")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from gpolicy.apply.tasks import Task, backward, forward
 from gpolicy.cluster.state import HIDDEN_BY_RAPI
-from gpolicy.plan.change import MEMBERSHIP, NAME, TAGS, Change, ChangeAction, words
+from gpolicy.plan.changes import MEMBERSHIP, NAME, TAGS, Change, ChangeAction, words
 from gpolicy.plan.effects import Contents, Effect, shown_by
 from tests.simulator.scenarios import Scenario
 from tests.simulator.simulated_ganeti import Job, SimulatedGaneti

@@ -10,10 +10,10 @@ from random import Random
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
-from gpolicy.cluster.config_data import parse_config
 from gpolicy.cluster.state import ClusterObject, ClusterState, Identity, LiveGroup, LiveInstance, LiveNode
-from gpolicy.ganeti.parameter import Level, Path, Value, Values
+from gpolicy.cluster.state_files import parse_config
 from gpolicy.ganeti.parameters import fill
+from gpolicy.ganeti.vocabulary import Level, Path, Value, Values
 from gpolicy.plan.plan import Plan, make_plan
 from gpolicy.plan.plan_file import read_plan
 from gpolicy.policy.loading import load_policy

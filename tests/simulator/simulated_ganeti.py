@@ -15,7 +15,7 @@ from typing import Any
 
 from gpolicy.cluster.state import ClusterState
 from gpolicy.ganeti.parameters import canonical, flatten
-from gpolicy.plan.change import MEMBERSHIP, NAME, TAGS
+from gpolicy.plan.changes import MEMBERSHIP, NAME, TAGS
 from gpolicy.plan.effects import Contents
 from tests.plan.ganeti_model import BrokenError, ModelCluster, RefusedError
 from tests.simulator import ganeti_configuration as forms

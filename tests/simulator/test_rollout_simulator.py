@@ -16,7 +16,7 @@ from gpolicy.apply.runner import SharedStopRequests
 from gpolicy.cli import rolling_out, rollout_members
 from gpolicy.cluster.record import Record
 from gpolicy.fleet.named_clusters import RolloutWave
-from gpolicy.ganeti.parameter import Value
+from gpolicy.ganeti.vocabulary import Value
 from gpolicy.report.rollout_answer import RolledOut
 from gpolicy.rollout import rollout_journal, rollout_run
 from gpolicy.rollout.rollout_journal import RolloutEvent

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from gpolicy.cluster.htools_sources import parse_text
 from gpolicy.cluster.state import ClusterState
-from gpolicy.ganeti.parameter import Values
+from gpolicy.ganeti.vocabulary import Values
 
 SPECS = "128,1,1024,1,1,1|128,1,1024,1,1,1;1048576,512,134217728,16,8,12"
 

@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from gpolicy.analysis.binding import Cause
-from gpolicy.cluster.config_data import read_config_file
-from gpolicy.cluster.snapshot import read_snapshot
 from gpolicy.cluster.state import ClusterState, PhysicalVolume
+from gpolicy.cluster.state_files import read_config_file, read_snapshot
 from gpolicy.errors import GpolicyError, RequestError
 from gpolicy.suggest.suggesting import suggest
 from gpolicy.suggest.suggestion import Mix, Suggestion, SuggestRequest, divisor_of, parse_mix, parse_sizes, size_name

@@ -19,8 +19,8 @@ from gpolicy.analysis.capacity import capacity
 from gpolicy.analysis.counted_cluster import CountedCluster
 from gpolicy.analysis.loaded_state import group_data
 from gpolicy.cluster.state import ClusterState
+from gpolicy.cluster.terms import VolumeSize
 from gpolicy.errors import GpolicyError
-from gpolicy.ganeti.volume_arithmetic import VolumeSize
 from gpolicy.plan.plan import make_plan
 from gpolicy.plan.projection import projected
 from gpolicy.policy.loading import load_policy

@@ -15,7 +15,7 @@ from gpolicy.allocator.merge import merge
 from gpolicy.analysis.allocator_input import cluster_data
 from gpolicy.checking.catalogue import CATALOGUE
 from gpolicy.checking.settings import Settings
-from gpolicy.ganeti.volume_arithmetic import VolumeSize
+from gpolicy.cluster.terms import VolumeSize
 from gpolicy.policy.loading import load_policy
 from gpolicy.testing.running_tests import promised_cluster
 from tests.mistakes import find_mistakes

@@ -18,7 +18,7 @@ from gpolicy.analysis.wanted_instance import PlaceRequest, of_spec
 from gpolicy.cluster.sources import read_state
 from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import GpolicyError, RequestError
-from gpolicy.ganeti.parameter import Value, Values
+from gpolicy.ganeti.vocabulary import Value, Values
 from gpolicy.what_if.load import instances_on
 from gpolicy.what_if.supposing import WhatIf, read_more, read_move, read_upgrade, suppose
 from tests.analysis.hspace_cases import from_text, hspace_keys, hspace_text, text_of, tiered

@@ -9,9 +9,9 @@ import pytest
 
 from gpolicy.adopt.soundness import policy_of
 from gpolicy.cluster.sources import read_state
+from gpolicy.cluster.terms import VolumeSize
 from gpolicy.findings import Severity
 from gpolicy.forecast.telling import FORECAST
-from gpolicy.ganeti.volume_arithmetic import VolumeSize
 from gpolicy.plan.plan import make_plan
 from gpolicy.policy.loading import load_policy
 from tests.mistakes import find_mistakes

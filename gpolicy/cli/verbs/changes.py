@@ -78,7 +78,7 @@ def plan(  # noqa: PLR0913 (one parameter an option)
     from gpolicy.cli.targets import run_on, targets_of  # noqa: PLC0415
     from gpolicy.cluster.terms import Limits  # noqa: PLC0415
     from gpolicy.ganeti.releases import check_release  # noqa: PLC0415
-    from gpolicy.plan.part import Part  # noqa: PLC0415
+    from gpolicy.plan.changes import Part  # noqa: PLC0415
     from gpolicy.use_cases.changes import PlanRequest  # noqa: PLC0415
 
     outputs, save = shown.outputs("plan"), shown.saved("plan", save)
@@ -115,7 +115,7 @@ def _planned(
     from gpolicy.cli.provenance import provenance_of  # noqa: PLC0415
     from gpolicy.json_values import json_text  # noqa: PLC0415
     from gpolicy.opening import write_private, write_program  # noqa: PLC0415
-    from gpolicy.plan.plan_json import plan_as_json  # noqa: PLC0415
+    from gpolicy.plan.plan import plan_as_json  # noqa: PLC0415
     from gpolicy.render.script import render_script  # noqa: PLC0415
     from gpolicy.report.answer_file import kept_text  # noqa: PLC0415
     from gpolicy.report.impact_json import impact_data  # noqa: PLC0415

@@ -158,7 +158,7 @@ def snapshot(
 
 
 def _snapshot(target: Target, output: Path, *, keep: int | None) -> Report:
-    from gpolicy.cluster.snapshot import write_snapshot  # noqa: PLC0415
+    from gpolicy.cluster.state_files import write_snapshot  # noqa: PLC0415
     from gpolicy.fleet.choosing import prune_snapshots, snapshot_file  # noqa: PLC0415
 
     if keep is not None and not target.several:
@@ -257,7 +257,7 @@ def _written_back(
     from gpolicy.cli.checking import reader_today  # noqa: PLC0415
     from gpolicy.drift.write_back import write_back  # noqa: PLC0415
     from gpolicy.fleet.choosing import other_policies  # noqa: PLC0415
-    from gpolicy.plan.part import check_words  # noqa: PLC0415
+    from gpolicy.plan.changes import check_words  # noqa: PLC0415
     from gpolicy.writing.new_files import replace_drafted  # noqa: PLC0415
 
     check_words("select", selected, policy, state)

@@ -8,32 +8,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from gpolicy.ganeti import vocabulary as names
 from gpolicy.ganeti.amounts import BOUNDS
-from gpolicy.ganeti.parameter import (
-    ALL_LEVELS,
-    CLUSTER,
-    CLUSTER_GROUP,
-    Level,
-    Parameter,
-    Path,
-    Reach,
-    TakesEffect,
-    Type,
-    Value,
-)
-from gpolicy.ganeti.vocabulary import (
-    ACCESS_MODES,
-    ALLOC_POLICIES,
-    DATA_COLLECTORS,
-    DEFAULT_MAX,
-    DEFAULT_MIN,
-    DISK_STATE,
-    DISK_TEMPLATES,
-    HV_STATE,
-    HYPERVISORS,
-    SPEC_PARAMETERS,
-    SPEC_SIZES,
-)
+from gpolicy.ganeti.vocabulary import CLUSTER, CLUSTER_GROUP, Level, Parameter, Path, Reach, TakesEffect, Type, Value
 
 
 def _row(path: Path, kind: Type, default: Value, effect: TakesEffect, **more: Any) -> Parameter:
@@ -63,8 +40,8 @@ def cluster() -> list[Parameter]:
     options: Value = {"no-capacity-checks": None, "static-kvm-node-memory": "4096"}
     tools: Value = ["gzip", "gzip-fast", "gzip-slow"]
     return [
-        _own("enabled_disk_templates", words, ["drbd", "plain"], new, choices=DISK_TEMPLATES, can_be_empty=False),
-        _own("enabled_hypervisors", words, ["xen-pvm"], new, choices=HYPERVISORS, can_be_empty=False),
+        _own("enabled_disk_templates", words, ["drbd", "plain"], new, choices=names.DISK_TEMPLATES, can_be_empty=False),
+        _own("enabled_hypervisors", words, ["xen-pvm"], new, choices=names.HYPERVISORS, can_be_empty=False),
         _own("volume_group_name", text, "xenvg", disks, option="--vg-name", opcode="vg_name"),
         _own("drbd_usermode_helper", text, "/bin/true", now, opcode="drbd_helper", reach=program),
         _own("reserved_lvs", words, [], now, example=["xenvg/root", "xenvg/swap"]),
@@ -99,10 +76,10 @@ NICPARAMS: Final = (
     _row(("nicparams", "vlan"), _TEXT, "", _START, example="100"),
 )
 DATA_COLLECTOR_PARAMETERS: Final = (
-    *(_row(("enabled_data_collectors", name), _YES_NO, True, _AT_ONCE) for name in DATA_COLLECTORS),
+    *(_row(("enabled_data_collectors", name), _YES_NO, True, _AT_ONCE) for name in names.DATA_COLLECTORS),
     *(
         _row(("data_collector_interval", name), _INT, 5_000_000, _AT_ONCE, unit="µs", minimum=1)
-        for name in DATA_COLLECTORS
+        for name in names.DATA_COLLECTORS
     ),
 )
 
@@ -153,7 +130,7 @@ DISKPARAMS: Final = tuple(
     _row(
         *(("diskparams", template, name), kind, default, effect),
         unit=unit,
-        choices=ACCESS_MODES if name == "access" else (),
+        choices=names.ACCESS_MODES if name == "access" else (),
         levels=CLUSTER_GROUP,
         since=_SINCE.get((template, name), ""),
         reach=Reach.ARGUMENTS if name.endswith("-custom") else None,
@@ -165,7 +142,7 @@ DISKPARAMS: Final = tuple(
 
 
 def _of_nodes(name: str, kind: Type, default: Value, effect: TakesEffect, **more: Any) -> Parameter:
-    return _row(("ndparams", name), kind, default, effect, **{"levels": ALL_LEVELS, **more})
+    return _row(("ndparams", name), kind, default, effect, **{"levels": names.ALL_LEVELS, **more})
 
 
 _OOB: Final = {"reach": Reach.PROGRAM, "example": "/usr/local/sbin/oob"}
@@ -180,36 +157,40 @@ NDPARAMS: Final = (
     _of_nodes("cpu_speed", Type.FLOAT, 1.0, _CAPACITY),
 )
 _STATES: Final[dict[Path, tuple[int, str]]] = {
-    **{("hv_state", kind, name): row for kind in HYPERVISORS for name, row in HV_STATE.items()},
-    **{("disk_state", "plain", "*", name): row for name, row in DISK_STATE.items()},
+    **{("hv_state", kind, name): row for kind in names.HYPERVISORS for name, row in names.HV_STATE.items()},
+    **{("disk_state", "plain", "*", name): row for name, row in names.DISK_STATE.items()},
 }
 STATES: Final = tuple(
     _row(
         *(path, Type.MIB if unit == "MiB" else _INT, default, TakesEffect.NOTHING),
         unit=unit,
-        levels=ALL_LEVELS,
+        levels=names.ALL_LEVELS,
         minimum=0,
     )
     for path, (default, unit) in _STATES.items()
 )
 
 
-_DEFAULT_MINMAX: Final[Value] = [{"min": {**DEFAULT_MIN}, "max": {**DEFAULT_MAX}}]
+_DEFAULT_MINMAX: Final[Value] = [{"min": {**names.DEFAULT_MIN}, "max": {**names.DEFAULT_MAX}}]
 
 
 def ipolicy() -> list[Parameter]:
     """Return the rows of the instance policy."""
     new, capacity = _NEW_INSTANCES, _CAPACITY
     more = {"levels": CLUSTER_GROUP, "can_be_empty": False}
-    kinds = {name: Type.SIZE if name in SPEC_SIZES else Type.INT for name in SPEC_PARAMETERS}
+    kinds = {name: Type.SIZE if name in names.SPEC_SIZES else Type.INT for name in names.SPEC_PARAMETERS}
     return [
         _row(("ipolicy", "minmax"), Type.MINMAX, _DEFAULT_MINMAX, new, **more),
-        _row(("ipolicy", "disk-templates"), Type.LIST, [*DISK_TEMPLATES], new, **more, choices=DISK_TEMPLATES),
+        _row(
+            ("ipolicy", "disk-templates"), Type.LIST, [*names.DISK_TEMPLATES], new, **more, choices=names.DISK_TEMPLATES
+        ),
         _row(("ipolicy", "vcpu-ratio"), Type.FLOAT, 4.0, capacity, **more),
         _row(("ipolicy", "spindle-ratio"), Type.FLOAT, 32.0, capacity, **more),
         *(
-            _row(("ipolicy", "std", name), kinds[name], DEFAULT_MIN[name], capacity, minimum=0, can_be_empty=False)
-            for name in SPEC_PARAMETERS
+            _row(
+                ("ipolicy", "std", name), kinds[name], names.DEFAULT_MIN[name], capacity, minimum=0, can_be_empty=False
+            )
+            for name in names.SPEC_PARAMETERS
         ),
     ]
 
@@ -229,6 +210,6 @@ BEPARAMS: Final = tuple(
 ALLOC_POLICY: Final = _row(
     *(("alloc_policy",), Type.CHOICE, "preferred", _CAPACITY),
     levels=frozenset({Level.GROUP}),
-    choices=ALLOC_POLICIES,
+    choices=names.ALLOC_POLICIES,
     can_be_empty=False,
 )

@@ -10,16 +10,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from gpolicy.ganeti.parameter import CLUSTER, Parameter, Reach, TakesEffect, Type
-from gpolicy.ganeti.vocabulary import (
-    BOOT_LETTERS,
-    CPUS_OR_NOTHING,
-    CPUS_PER_VCPU,
-    IPV4_OR_NOTHING,
-    PATH,
-    PATH_OR_NOTHING,
-    PATH_URL_OR_NOTHING,
-)
+from gpolicy.ganeti import vocabulary as forms
+from gpolicy.ganeti.vocabulary import CLUSTER, Parameter, Reach, TakesEffect, Type
 
 Default = bool | int | str
 
@@ -42,16 +34,16 @@ _KVM_NICS: Final = (
 _LAST_PORT: Final = 65534  # Ganeti leaves 65535 out
 
 _ROWS: Final[dict[str, dict[str, Default | dict[str, Any]]]] = {
-    "chroot": {"init_script": _row("/ganeti-chroot", form=PATH, reach=Reach.PROGRAM)},
+    "chroot": {"init_script": _row("/ganeti-chroot", form=forms.PATH, reach=Reach.PROGRAM)},
     "fake": {"migration_mode": _row("live", choices=_MIGRATION)},
     "kvm": {
         "acpi": True,
         "boot_order": _row("disk", choices=("disk", "cdrom", "floppy", "network")),
-        "cdrom2_image_path": _row("", form=PATH_URL_OR_NOTHING, reach=Reach.FILE, example="/srv/iso/drivers.iso"),
+        "cdrom2_image_path": _row("", form=forms.PATH_URL_OR_NOTHING, reach=Reach.FILE, example="/srv/iso/drivers.iso"),
         "cdrom_disk_type": _row("", choices=("", *_KVM_DISKS)),
-        "cdrom_image_path": _row("", form=PATH_URL_OR_NOTHING, reach=Reach.FILE, example="/srv/iso/debian.iso"),
+        "cdrom_image_path": _row("", form=forms.PATH_URL_OR_NOTHING, reach=Reach.FILE, example="/srv/iso/debian.iso"),
         "cpu_cores": _row(0, minimum=0),
-        "cpu_mask": _row("all", form=CPUS_PER_VCPU, example="0-3"),
+        "cpu_mask": _row("all", form=forms.CPUS_PER_VCPU, example="0-3"),
         "cpu_sockets": _row(0, minimum=0),
         "cpu_threads": _row(0, minimum=0),
         "cpu_type": _row("", example="host"),
@@ -61,17 +53,17 @@ _ROWS: Final[dict[str, dict[str, Default | dict[str, Any]]]] = {
             "default", choices=("", "default", "ignore", "unmap"), since="2.16", new_default=("3.1", "ignore")
         ),
         "disk_type": _row("paravirtual", choices=_KVM_DISKS),
-        "floppy_image_path": _row("", form=PATH_OR_NOTHING, reach=Reach.FILE, example="/srv/images/floppy.img"),
-        "initrd_path": _row("", form=PATH_OR_NOTHING, reach=Reach.FILE, example="/boot/initrd.img"),
+        "floppy_image_path": _row("", form=forms.PATH_OR_NOTHING, reach=Reach.FILE, example="/srv/images/floppy.img"),
+        "initrd_path": _row("", form=forms.PATH_OR_NOTHING, reach=Reach.FILE, example="/boot/initrd.img"),
         "kernel_args": "ro",
-        "kernel_path": _row("/boot/vmlinuz-3-kvmU", form=PATH_OR_NOTHING, reach=Reach.FILE),
+        "kernel_path": _row("/boot/vmlinuz-3-kvmU", form=forms.PATH_OR_NOTHING, reach=Reach.FILE),
         "keymap": _row("", example="de"),
         "kvm_extra": _row("", reach=Reach.ARGUMENTS, example="-no-hpet"),
         "kvm_flag": _row("", choices=("", "enabled", "disabled")),
-        "kvm_path": _row("/usr/bin/kvm", form=PATH, reach=Reach.PROGRAM),
+        "kvm_path": _row("/usr/bin/kvm", form=forms.PATH, reach=Reach.PROGRAM),
         "kvm_pci_reservations": _row(12, minimum=0, maximum=32, since="2.16"),
         "machine_version": _row("", example="pc-i440fx-7.2"),
-        "mem_path": _row("", form=PATH_OR_NOTHING, reach=Reach.FILE, example="/dev/hugepages"),
+        "mem_path": _row("", form=forms.PATH_OR_NOTHING, reach=Reach.FILE, example="/dev/hugepages"),
         "migration_bandwidth": _row(32, minimum=0),
         "migration_caps": _row("", example="xbzrle"),
         "migration_downtime": _row(30, minimum=0),
@@ -90,7 +82,9 @@ _ROWS: Final[dict[str, dict[str, Default | dict[str, Any]]]] = {
         "spice_image_compression": _row("", choices=("", "auto_glz", "auto_lz", "quic", "glz", "lz", "off")),
         "spice_ip_version": _row(0, numbers=(0, 4, 6)),
         "spice_jpeg_wan_compression": _row("", choices=("", *_LOSSY)),
-        "spice_password_file": _row("", form=PATH_OR_NOTHING, reach=Reach.FILE, example="/etc/ganeti/spice-password"),
+        "spice_password_file": _row(
+            "", form=forms.PATH_OR_NOTHING, reach=Reach.FILE, example="/etc/ganeti/spice-password"
+        ),
         "spice_playback_compression": True,
         "spice_streaming_video": _row("", choices=("", "filter", "all", "off")),
         "spice_tls_ciphers": "HIGH:-DES:-3DES:-EXPORT:-DH",
@@ -107,14 +101,14 @@ _ROWS: Final[dict[str, dict[str, Default | dict[str, Any]]]] = {
         "vhost_net": _row(False, new_default=("3.1", True)),
         "virtio_net_queues": _row(1, minimum=1, maximum=8, new_maximum=("3.2", 32)),
         "vnc_bind_address": _row("", example="127.0.0.1"),
-        "vnc_password_file": _row("", form=PATH_OR_NOTHING, reach=Reach.FILE, example="/etc/ganeti/vnc-password"),
+        "vnc_password_file": _row("", form=forms.PATH_OR_NOTHING, reach=Reach.FILE, example="/etc/ganeti/vnc-password"),
         "vnc_tls": False,
-        "vnc_x509_path": _row("", form=PATH_OR_NOTHING, reach=Reach.FILE, example="/etc/ganeti/vnc"),
+        "vnc_x509_path": _row("", form=forms.PATH_OR_NOTHING, reach=Reach.FILE, example="/etc/ganeti/vnc"),
         "vnc_x509_verify": False,
         "vnet_hdr": True,
     },
     "lxc": {
-        "cpu_mask": _row("", form=CPUS_OR_NOTHING, example="0-3"),
+        "cpu_mask": _row("", form=forms.CPUS_OR_NOTHING, example="0-3"),
         "devices": _row(
             "c 1:3 rw,c 1:5 rw,c 1:7 rw,c 1:8 rw,c 1:9 rw,c 1:10 rw,c 5:0 rw,c 5:1 rw,c 5:2 rw,c 136:* rw",
             reach=Reach.ARGUMENTS,
@@ -128,15 +122,15 @@ _ROWS: Final[dict[str, dict[str, Default | dict[str, Any]]]] = {
     "xen-hvm": {
         "acpi": True,
         "blockdev_prefix": "hd",
-        "boot_order": _row("cd", form=BOOT_LETTERS),
-        "cdrom_image_path": _row("", form=PATH_OR_NOTHING, reach=Reach.FILE, example="/srv/iso/debian.iso"),
+        "boot_order": _row("cd", form=forms.BOOT_LETTERS),
+        "cdrom_image_path": _row("", form=forms.PATH_OR_NOTHING, reach=Reach.FILE, example="/srv/iso/debian.iso"),
         "cpu_cap": 0,
-        "cpu_mask": _row("all", form=CPUS_PER_VCPU, example="0-3"),
+        "cpu_mask": _row("all", form=forms.CPUS_PER_VCPU, example="0-3"),
         "cpu_weight": _row(256, minimum=1, maximum=_LAST_PORT),
         "cpuid": _row("", example="host,tm=0"),
-        "device_model": _row("/usr/lib/xen/bin/qemu-dm", form=PATH, reach=Reach.PROGRAM),
+        "device_model": _row("/usr/lib/xen/bin/qemu-dm", form=forms.PATH, reach=Reach.PROGRAM),
         "disk_type": _row("paravirtual", choices=("paravirtual", "ioemu")),
-        "kernel_path": _row("/usr/lib/xen/boot/hvmloader", form=PATH, reach=Reach.FILE),
+        "kernel_path": _row("/usr/lib/xen/boot/hvmloader", form=forms.PATH, reach=Reach.FILE),
         "migration_mode": _row("non-live", choices=_MIGRATION),
         "migration_port": _row(8002, minimum=1, maximum=_LAST_PORT),
         "nic_type": _row("rtl8139", choices=("paravirtual", "e1000", "rtl8139", "ne2k_isa", "ne2k_pci")),
@@ -145,33 +139,33 @@ _ROWS: Final[dict[str, dict[str, Default | dict[str, Any]]]] = {
         "reboot_behavior": _row("reboot", choices=_REBOOT),
         "soundhw": _row("", example="ac97"),
         "use_localtime": False,
-        "vif_script": _row("", form=PATH_OR_NOTHING, reach=Reach.PROGRAM, example="/etc/xen/scripts/vif-bridge"),
+        "vif_script": _row("", form=forms.PATH_OR_NOTHING, reach=Reach.PROGRAM, example="/etc/xen/scripts/vif-bridge"),
         "vif_type": _row("ioemu", choices=("", "ioemu", "vif")),
         "viridian": False,
-        "vnc_bind_address": _row("0.0.0.0", form=IPV4_OR_NOTHING, example="127.0.0.1"),  # noqa: S104 (Ganeti's default)
+        "vnc_bind_address": _row("0.0.0.0", form=forms.IPV4_OR_NOTHING, example="127.0.0.1"),  # noqa: S104 (Ganeti's default)
         "vnc_password_file": _row(
-            "/etc/ganeti/vnc-cluster-password", form=PATH, reach=Reach.FILE, example="/etc/ganeti/vnc-password"
+            "/etc/ganeti/vnc-cluster-password", form=forms.PATH, reach=Reach.FILE, example="/etc/ganeti/vnc-password"
         ),
         "xen_cmd": _row("xm", choices=_XEN_COMMANDS, until="3.1", reach=Reach.PROGRAM),
     },
     "xen-pvm": {
         "blockdev_prefix": "sd",
         "bootloader_args": _row("", reach=Reach.ARGUMENTS, example="--quiet"),
-        "bootloader_path": _row("", form=PATH_OR_NOTHING, reach=Reach.PROGRAM, example="/usr/lib/xen/bin/pygrub"),
+        "bootloader_path": _row("", form=forms.PATH_OR_NOTHING, reach=Reach.PROGRAM, example="/usr/lib/xen/bin/pygrub"),
         "cpu_cap": _row(0, minimum=0),
-        "cpu_mask": _row("all", form=CPUS_PER_VCPU, example="0-3"),
+        "cpu_mask": _row("all", form=forms.CPUS_PER_VCPU, example="0-3"),
         "cpu_weight": _row(256, minimum=1, maximum=65535),
         "cpuid": _row("", example="host,tm=0"),
-        "initrd_path": _row("", form=PATH_OR_NOTHING, reach=Reach.FILE, example="/boot/initrd.img"),
+        "initrd_path": _row("", form=forms.PATH_OR_NOTHING, reach=Reach.FILE, example="/boot/initrd.img"),
         "kernel_args": "ro",
-        "kernel_path": _row("/boot/vmlinuz-3-xenU", form=PATH, reach=Reach.FILE),
+        "kernel_path": _row("/boot/vmlinuz-3-xenU", form=forms.PATH, reach=Reach.FILE),
         "migration_mode": _row("live", choices=_MIGRATION),
         "migration_port": _row(8002, minimum=1, maximum=_LAST_PORT),
         "reboot_behavior": _row("reboot", choices=_REBOOT),
         "root_path": "/dev/xvda1",
         "soundhw": _row("", example="ac97"),
         "use_bootloader": False,
-        "vif_script": _row("", form=PATH_OR_NOTHING, reach=Reach.PROGRAM, example="/etc/xen/scripts/vif-bridge"),
+        "vif_script": _row("", form=forms.PATH_OR_NOTHING, reach=Reach.PROGRAM, example="/etc/xen/scripts/vif-bridge"),
         "xen_cmd": _row("xm", choices=_XEN_COMMANDS, until="3.1", reach=Reach.PROGRAM),
     },
 }

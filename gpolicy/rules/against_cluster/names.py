@@ -14,24 +14,19 @@ from gpolicy.checking.context import (
     EXCLUSIVE_STORAGE,
     SPINDLE_COUNT,
     Context,
-    name_of,
-    texts,
 )
-from gpolicy.checking.in_force import in_force, of_cluster
-from gpolicy.checking.node_limits import METAVG, VOLUME_GROUP, pools_in
 from gpolicy.checking.pairs import Pair, amount
 from gpolicy.checking.rule import Hit, Rule, When, error, hit, see, warning
 from gpolicy.cluster.state import LiveInstance
 from gpolicy.findings import NO_PLAN, RuleInfo, Span
-from gpolicy.ganeti.parameter import Level, Path
 from gpolicy.ganeti.releases import release_of, unknown_release
-from gpolicy.ganeti.vocabulary import DRBD_METADATA
+from gpolicy.ganeti.vocabulary import DRBD_METADATA, Level, Path
 from gpolicy.guessing import MOST_GUESSES, name_meant
-from gpolicy.policy.model import GroupPolicy
-from gpolicy.policy.node_patterns import ends, is_glob, matches
+from gpolicy.policy.model import GroupPolicy, ends, is_glob, matches
 from gpolicy.printable import count, some
 from gpolicy.resolve.desired import NODE_IN_TWO_GROUPS, NODE_SETS_DISAGREE, OTHER_CLUSTER, RENAME_CLASH, UNKNOWN_NODE
-from gpolicy.rules.shared import FILES
+from gpolicy.rules.node_limits import METAVG, VOLUME_GROUP, pools_in
+from gpolicy.rules.shared import FILES, in_force, of_cluster
 
 _OUTSIDE: Final[tuple[Path, ...]] = (
     ("default_iallocator",),
@@ -131,7 +126,7 @@ def hypervisor_in_use(context: Context) -> Iterator[Hit]:
         return
     users: dict[str, list[str]] = {}
     for instance in context.observed.instances.values():
-        if instance.hypervisor is not None and instance.hypervisor not in texts(enabled):
+        if instance.hypervisor is not None and instance.hypervisor not in enabled.texts:
             users.setdefault(instance.hypervisor, []).append(instance.name)
     for hypervisor, names in sorted(users.items()):
         message = f"{hypervisor} is not to be enabled, but {some(sorted(names))} use it"
@@ -161,7 +156,7 @@ def no_room_for_metadata(context: Context) -> Iterator[Hit]:
             free = sum(volume.free for volume in pool.allocatable)
             if free < DRBD_METADATA:
                 has = f"{amount('disk-size', free)} free in {metavg}" if pool.count else f"no volume of {metavg}"
-                message = f"{node.name} in {name_of(group)} has {has}: no metadata of another DRBD disk fits (128 MiB)"
+                message = f"{node.name} in {group.title} has {has}: no metadata of another DRBD disk fits (128 MiB)"
                 leaf = context.effective(group, METAVG)
                 hint = "add a volume to the group, or write another metavg"
                 yield hit(group, message, leaf.span if leaf else group.span, hint)
@@ -243,7 +238,7 @@ def _refused(context: Context, group: GroupPolicy, instance: LiveInstance) -> st
     """Return why the policy that the group is declared to have does not allow an instance, or nothing."""
     templates = {disk.template for disk in instance.disks} or {instance.disk_template}
     allowed = context.effective(group, DISK_TEMPLATES)
-    if allowed is not None and (other := sorted(templates - set(texts(allowed)))):
+    if allowed is not None and (other := sorted(templates - set(allowed.texts))):
         return f"disk template {other[0]}"
     value = in_force(context, group, EXCLUSIVE_STORAGE)
     exclusive = value is not None and value.value is True
@@ -286,7 +281,7 @@ def no_spindles(context: Context) -> Iterator[Hit]:
         without = [name for name, count in counts.items() if isinstance(count, int) and count <= 0]
         if without and (of_group is None or of_group.leaf is None or of_group.number > 0):  # else GP107 says it
             more = f" and {count(len(without) - 1, 'more node')} have" if len(without) > 1 else " has"
-            message = f"{without[0]}{more} no spindles in {name_of(group)} (spindle_count 0 or less)"
+            message = f"{without[0]}{more} no spindles in {group.title} (spindle_count 0 or less)"
             yield hit(group, message, group.span, "declare ndparams.spindle_count, 1 or more")
 
 

@@ -7,15 +7,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from gpolicy.checking.context import DISK_TEMPLATES, EXCLUSIVE_STORAGE, MINMAX, Context, name_of
-from gpolicy.checking.node_limits import excesses_by_group, own_pool
+from gpolicy.checking.context import DISK_TEMPLATES, EXCLUSIVE_STORAGE, MINMAX, Context
 from gpolicy.checking.pairs import amount
 from gpolicy.checking.rule import Hit, Same, When, error, hit, see, warning
 from gpolicy.findings import NO_PLAN, RuleParameter, Severity, Span
-from gpolicy.ganeti.parameter import Level, Path
-from gpolicy.policy.kinds import BUILT_IN, Measure
+from gpolicy.ganeti.vocabulary import Level, Path
+from gpolicy.policy.kinds import BUILT_IN, Guard, Measure
 from gpolicy.policy.source_file import Located
 from gpolicy.printable import count, named, some
+from gpolicy.rules.node_limits import excesses_by_group, own_pool
 from gpolicy.rules.shared import moved, promised_disk
 
 if TYPE_CHECKING:
@@ -24,9 +24,8 @@ if TYPE_CHECKING:
     from gpolicy.impact.location_change import LocationChange
     from gpolicy.impact.violation_change import ViolationChange
     from gpolicy.plan.built_in_guards import GuardResult
-    from gpolicy.plan.change import Objection
+    from gpolicy.plan.changes import Objection
     from gpolicy.plan.projection import Prospect
-    from gpolicy.policy.kinds import Guard
     from gpolicy.policy.model import Declared
 
 _CAUSES: Final = {"disk-templates": DISK_TEMPLATES, "spindles": EXCLUSIVE_STORAGE}
@@ -307,7 +306,7 @@ def spec_beyond_nodes(context: Context) -> Iterator[Hit]:
         for excess in context.once(excesses_by_group).get(group.name, ()):
             if excess.limit.span is None:
                 hint = "make the size smaller" if excess.bound == "min" else "lower the maximum"
-                message = excess.sentence(f"any node of {name_of(group)}")
+                message = excess.sentence(f"any node of {group.title}")
                 yield hit(group, message, excess.place, hint, excess.limit.places)
 
 
@@ -347,9 +346,9 @@ def hardware_not_as_promised(context: Context, tolerance: float) -> Iterator[Hit
                     lacking.setdefault(what, []).append(less)
         for what, found in lacking.items():
             name, has, wanted, span = found[0]
-            who = f"{name} in {name_of(group)} has"
+            who = f"{name} in {group.title} has"
             if len(found) > 1:
-                who = f"{name} and {count(len(found) - 1, 'more node')} of {name_of(group)} have"
+                who = f"{name} and {count(len(found) - 1, 'more node')} of {group.title} have"
             message = f"{who} less than promised: {what} {has}, not {wanted}"
             hint = "correct the promise, or put nodes that differ into another group"
             related = (*see(hardware.span, "promised here"), *moved(context, [name]))

@@ -6,16 +6,15 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any, Final
 
-from gpolicy.checking.context import DISK_TEMPLATES, ENABLED_TEMPLATES, MINMAX, Context, name_of, texts
-from gpolicy.checking.in_force import of_cluster
+from gpolicy.checking.context import DISK_TEMPLATES, ENABLED_TEMPLATES, MINMAX, Context
 from gpolicy.checking.rule import Hit, When, error, hit, information, see, warning
 from gpolicy.findings import REFUSED
-from gpolicy.ganeti.parameter import Level, Path
 from gpolicy.ganeti.parameters import parameter_at
 from gpolicy.ganeti.vocabulary import DISK_TEMPLATES as TEMPLATE_NAMES
+from gpolicy.ganeti.vocabulary import Level, Path
 from gpolicy.policy.model import INHERIT, Declared, GroupPolicy, Leaf
 from gpolicy.printable import listed
-from gpolicy.rules.shared import HELPER
+from gpolicy.rules.shared import HELPER, of_cluster
 
 _DIRECTORIES: Final[dict[str, Path]] = {"file": ("file_storage_dir",), "sharedfile": ("shared_file_storage_dir",)}
 
@@ -24,7 +23,7 @@ _DIRECTORIES: Final[dict[str, Path]] = {"file": ("file_storage_dir",), "sharedfi
 def template_not_enabled(context: Context) -> Iterator[Hit]:
     enabled = of_cluster(context, ENABLED_TEMPLATES)
     for declared, leaf in context.explicit_at(DISK_TEMPLATES):
-        for template in texts(leaf):
+        for template in leaf.texts:
             if enabled is not None and template not in enabled.texts:
                 message = f"{template} is not enabled on the cluster"
                 hint = f"add it to enabled_disk_templates, or allow only {', '.join(enabled.texts)}"
@@ -87,8 +86,8 @@ def parameters_of_disabled_template(context: Context) -> Iterator[Hit]:
                 hint = f"enable {template}, or leave its parameters out"
                 related = see(enabled.span, "enabled here")
                 yield hit(declared, message, span, hint, related, missing=f"enabled {template}")
-            elif allowed and template not in texts(allowed) and leaf.document is declared.document:
-                message = f"{name_of(declared)} does not allow {template}: its parameters have no effect"
+            elif allowed and template not in allowed.texts and leaf.document is declared.document:
+                message = f"{declared.title} does not allow {template}: its parameters have no effect"
                 hint = "leave its parameters out here: is another group meant?"
                 yield hit(declared, message, span, hint, see(allowed.span, "allowed here"))
 
@@ -106,7 +105,7 @@ def stale_group_templates(context: Context) -> Iterator[Hit]:
     if enabled is None or not context.observed.readable(Level.GROUP, DISK_TEMPLATES):
         return
     now = context.observed.cluster.own.get(ENABLED_TEMPLATES)
-    gone = set(map(str, now) if isinstance(now, list) else TEMPLATE_NAMES) - set(texts(enabled))
+    gone = set(map(str, now) if isinstance(now, list) else TEMPLATE_NAMES) - set(enabled.texts)
     for name, group in sorted(context.observed.groups.items()):
         observed = group.own.get(DISK_TEMPLATES)
         managed = _declares(context, name) or _declares(context, context.old_names.get(name, name))
@@ -130,7 +129,7 @@ def template_in_use(context: Context) -> Iterator[Hit]:
     observed = context.observed.cluster.own.get(ENABLED_TEMPLATES)
     if enabled is None or not isinstance(observed, list):
         return
-    gone = {str(template) for template in observed} - set(texts(enabled))
+    gone = {str(template) for template in observed} - set(enabled.texts)
     users: dict[str, list[str]] = defaultdict(list)
     for name, instance in sorted(context.observed.instances.items()):
         for template in {disk.template for disk in instance.disks} or {instance.disk_template}:
@@ -147,14 +146,14 @@ def default_template_not_allowed(context: Context) -> Iterator[Hit]:
     enabled, allowed = context.cluster_leaf(ENABLED_TEMPLATES), context.cluster_leaf(DISK_TEMPLATES)
     if enabled is None:
         return
-    first, *others = texts(enabled)
-    usable = [template for template in others if allowed is None or template in texts(allowed)]
+    first, *others = enabled.texts
+    usable = [template for template in others if allowed is None or template in allowed.texts]
     if first == "diskless" and usable:
         message = "diskless is the default template of new instances, as it is enabled first"
         yield hit("cluster", message, enabled.at(0), f"begin with {usable[0]}")
-    elif allowed is not None and first not in texts(allowed):
+    elif allowed is not None and first not in allowed.texts:
         message = f"{first} is the default template of new instances (it is enabled first), but not allowed"
-        hint = f"allow {first}, or begin enabled_disk_templates with {listed(texts(allowed), 'or')}"
+        hint = f"allow {first}, or begin enabled_disk_templates with {listed(allowed.texts, 'or')}"
         related = see(allowed.span, "allowed here")
         yield hit("cluster", message, enabled.at(0), hint, related, missing=f"{first} in {allowed.span}")
 
@@ -166,10 +165,10 @@ def group_template_beyond_cluster(context: Context) -> Iterator[Hit]:
         return
     for group in context.groups:
         leaf = context.own(group, DISK_TEMPLATES)
-        more = [template for template in texts(leaf) if template not in texts(allowed)] if leaf else []
+        more = [template for template in leaf.texts if template not in allowed.texts] if leaf else []
         if leaf and more:
-            message = f"{name_of(group)} also allows {', '.join(more)}, which the cluster's policy does not"
-            place = leaf.at(texts(leaf).index(more[0])) if len(more) < len(texts(leaf)) else leaf.span
+            message = f"{group.title} also allows {', '.join(more)}, which the cluster's policy does not"
+            place = leaf.at(leaf.texts.index(more[0])) if len(more) < len(leaf.texts) else leaf.span
             yield hit(group, message, place, related=see(allowed.span, "the cluster's list"))
 
 
@@ -178,8 +177,8 @@ def template_never_allowed(context: Context) -> Iterator[Hit]:
     enabled, allowed = context.cluster_leaf(ENABLED_TEMPLATES), context.cluster_leaf(DISK_TEMPLATES)
     if enabled is None or allowed is None:
         return
-    used = {template for _, leaf in context.explicit_at(DISK_TEMPLATES) for template in texts(leaf)}
-    for index, template in enumerate(texts(enabled)):
+    used = {template for _, leaf in context.explicit_at(DISK_TEMPLATES) for template in leaf.texts}
+    for index, template in enumerate(enabled.texts):
         if template not in used:
             message = f"{template} is enabled, but no instance policy allows it"
             yield hit("cluster", message, enabled.at(index), "remove it here, or allow it in an instance policy")
@@ -188,10 +187,10 @@ def template_never_allowed(context: Context) -> Iterator[Hit]:
 @warning("GP310")
 def only_diskless(context: Context) -> Iterator[Hit]:
     enabled = context.cluster_leaf(ENABLED_TEMPLATES)
-    bound = "minimum" if enabled is not None and set(texts(enabled)) == {"diskless"} else "maximum"
+    bound = "minimum" if enabled is not None and set(enabled.texts) == {"diskless"} else "maximum"
     for declared, (allowed, _) in context.combined(DISK_TEMPLATES, MINMAX):
         pairs = context.pairs(declared)
         about_disks = any(getattr(pair, bound)["disk-count"] and pair.maximum["disk-size"] for pair in pairs)
-        if set(texts(allowed)) == {"diskless"} and about_disks and not context.exclusive(declared):
-            message = f"{name_of(declared)} allows only diskless: no instance there can have a disk"
+        if set(allowed.texts) == {"diskless"} and about_disks and not context.exclusive(declared):
+            message = f"{declared.title} allows only diskless: no instance there can have a disk"
             yield hit(declared, message, allowed.span, "allow a template that has disks")

@@ -5,30 +5,24 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from gpolicy.checking.context import DISK_TEMPLATES, EXCLUSIVE_STORAGE, VCPU_RATIO, Context, name_of, number, texts
-from gpolicy.checking.in_force import in_force, of_cluster
-from gpolicy.checking.node_limits import METAVG, VOLUME_GROUP, own_pool, terms_in
+from gpolicy.checking.context import DISK_TEMPLATES, EXCLUSIVE_STORAGE, VCPU_RATIO, Context
 from gpolicy.checking.pairs import amount
 from gpolicy.checking.rule import Hit, When, error, hit, information, warning
-from gpolicy.cluster.volume_pools import matches
+from gpolicy.cluster.state import LiveNode
+from gpolicy.cluster.terms import MARGIN, RESERVED, VolumeTerms
+from gpolicy.cluster.volume_pools import VolumePool, matches
 from gpolicy.findings import Related, Span
-from gpolicy.ganeti.parameter import Level
 from gpolicy.ganeti.releases import release_key
-from gpolicy.ganeti.volume_arithmetic import MARGIN, RESERVED
+from gpolicy.ganeti.vocabulary import Level
 from gpolicy.guessing import is_one_slip
-from gpolicy.policy.model import ClusterPolicy, GroupPolicy
-from gpolicy.policy.node_patterns import is_glob
+from gpolicy.policy.model import ClusterPolicy, GroupPolicy, is_glob
+from gpolicy.policy.source_file import Located
 from gpolicy.printable import count, some
-from gpolicy.resolve.terms import volume_terms
-from gpolicy.rules.shared import exclusive_groups, exclusive_hit, moved
-
-if TYPE_CHECKING:
-    from gpolicy.cluster.state import LiveNode
-    from gpolicy.cluster.terms import VolumeTerms
-    from gpolicy.cluster.volume_pools import VolumePool
-    from gpolicy.policy.source_file import Located
+from gpolicy.resolve.desired import volume_terms
+from gpolicy.rules.node_limits import METAVG, VOLUME_GROUP, own_pool, terms_in
+from gpolicy.rules.shared import exclusive_groups, exclusive_hit, in_force, moved, of_cluster
 
 _PARTITION: Final = re.compile(r"(/dev/(?:[shv]|xv)d[a-z]+|/dev/[^/]*[0-9](?=p))p?[0-9]+")
 _USUAL_DISK: Final = re.compile("([shv]|xv)d[a-z]*|nvme|mapper|disk|[dm][dm]|[a-z]*bd")
@@ -65,7 +59,7 @@ def volume_pattern_unmatched(context: Context) -> Iterator[Hit]:
         names = _volume_names(nodes)
         for _, pattern, place in _patterns(declared):
             if not any(matches(name, [pattern]) for name in names):
-                message = f"{pattern} matches no physical volume of {name_of(declared)}"
+                message = f"{pattern} matches no physical volume of {declared.title}"
                 hint = f"there are {', '.join(sorted(names)[:4])}{' and others' if len(names) > 4 else ''}"
                 yield hit(declared, message, place, hint)
 
@@ -200,7 +194,7 @@ def observed_pv_sizes_differ(context: Context) -> Iterator[Hit]:
         if leaf is not None and volumes and terms_in(context, group).sizes_differ(min(volumes)[0], max(volumes)[0]):
             ends = (min(volumes), max(volumes))
             parts = [f"{name} of {node} has {amount('disk-size', size)}" for size, node, name in ends]
-            message = f"physical volumes in {name_of(group)} differ too much: {', '.join(parts)}"
+            message = f"physical volumes in {group.title} differ too much: {', '.join(parts)}"
             hint = "move nodes with other volumes to their own group, or exclude volumes (physical_volumes.exclude)"
             yield hit(group, message, leaf.span, hint)
         for node in context.members.hosts_in(group) if leaf else ():
@@ -227,19 +221,19 @@ def _shared(pool: VolumePool, node: str, disks: int) -> tuple[str, str]:
 @warning("GP407", explains=9, also_related=True)
 def template_not_exclusive(context: Context) -> Iterator[Hit]:
     for declared, (exclusive, allowed) in context.combined(EXCLUSIVE_STORAGE, DISK_TEMPLATES):
-        others = [template for template in texts(allowed) if template not in ("plain", "diskless")]
-        if exclusive.value is True and others and "plain" in texts(allowed):  # without plain: GP408
-            message = f"{name_of(declared)} allows {', '.join(others)}: exclusive storage is for plain only"
+        others = [template for template in allowed.texts if template not in ("plain", "diskless")]
+        if exclusive.value is True and others and "plain" in allowed.texts:  # without plain: GP408
+            message = f"{declared.title} allows {', '.join(others)}: exclusive storage is for plain only"
             hint = "is exclusive storage meant here? If it is, allow only plain"
-            place = allowed.at(texts(allowed).index(others[0]))
+            place = allowed.at(allowed.texts.index(others[0]))
             yield exclusive_hit(context, declared, allowed, exclusive, message, hint, place)
 
 
 @error("GP408", explains=8, also_related=True)
 def exclusive_without_plain(context: Context) -> Iterator[Hit]:
     for declared, (exclusive, allowed) in context.combined(EXCLUSIVE_STORAGE, DISK_TEMPLATES):
-        if exclusive.value is True and "plain" not in texts(allowed):
-            message = f"{name_of(declared)} has exclusive storage, but does not allow plain"
+        if exclusive.value is True and "plain" not in allowed.texts:
+            message = f"{declared.title} has exclusive storage, but does not allow plain"
             hint = "is exclusive storage meant here? If it is, allow only plain"
             yield exclusive_hit(context, declared, allowed, exclusive, message, hint)
 
@@ -270,14 +264,14 @@ def exclusive_storage_mixed(context: Context) -> Iterator[Hit]:
         here = [node.name for node in odd if node.name not in moving]
         hint = "remove the nodes' own value"
         if here and value is not None and value.leaf is not None:
-            message = f"{_some(here)} in {name_of(group)}: exclusive_storage differs from the group's value"
+            message = f"{_some(here)} in {group.title}: exclusive_storage differs from the group's value"
             yield hit(group, message, value.leaf.span, hint)
         if moving:
             wants = context.desired.nodes.items()
             span = next(node.group.span for name, node in wants if name in moving and node.group)
             own, other = ("on", "off") if value is not None and value.value is False else ("off", "on")
             message = f"{_some(moving)}: exclusive_storage is {own} there, of the node itself, and {other} in"
-            message += f" {name_of(group)}, which it moves into"
+            message += f" {group.title}, which it moves into"
             yield hit(group, message, span, hint)
 
 
@@ -299,7 +293,7 @@ def exclusive_storage_on_other_disks(context: Context) -> Iterator[Hit]:
         if leaf and others:
             name, template, homes = others[0]
             more = f" and {count(len(others) - 1, 'more instance')} have" if len(others) > 1 else " has"
-            message = f"{name}{more} other disks than plain ones ({template}) in {name_of(group)}"
+            message = f"{name}{more} other disks than plain ones ({template}) in {group.title}"
             hint = "convert their disks to plain, or move them to another group first"
             yield hit(group, message, leaf.span, hint, moved(context, sorted(homes)))
 
@@ -307,7 +301,7 @@ def exclusive_storage_on_other_disks(context: Context) -> Iterator[Hit]:
 @information("GP406")
 def dedicated_vcpu_ratio(context: Context) -> Iterator[Hit]:
     for declared, (exclusive, ratio) in context.combined(EXCLUSIVE_STORAGE, VCPU_RATIO):
-        if exclusive.value is True and number(ratio) > 1:
-            message = f"{name_of(declared)} shares its CPUs: vcpu-ratio is {ratio.value:g}"
+        if exclusive.value is True and ratio.number > 1:
+            message = f"{declared.title} shares its CPUs: vcpu-ratio is {ratio.value:g}"
             hint = "write vcpu-ratio: 1 if each instance is to have CPUs of its own"
             yield exclusive_hit(context, declared, ratio, exclusive, message, hint)

@@ -7,40 +7,18 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Final
 
-from gpolicy.checking.context import (
-    EXCLUSIVE_STORAGE,
-    MINMAX,
-    SPINDLE_COUNT,
-    SPINDLE_RATIO,
-    VCPU_RATIO,
-    Context,
-    name_of,
-    number,
-)
-from gpolicy.checking.in_force import in_force
-from gpolicy.checking.node_limits import (
-    SPARED,
-    NodeLimit,
-    kept_by_node,
-    kept_disk,
-    memory_limit,
-    promised_limit,
-    promised_size,
-    terms_in,
-    total_disk,
-    total_of,
-)
+from gpolicy.checking.context import EXCLUSIVE_STORAGE, MINMAX, SPINDLE_COUNT, SPINDLE_RATIO, VCPU_RATIO, Context
 from gpolicy.checking.pairs import Pair, amount, comparable
 from gpolicy.checking.rule import Hit, When, error, hit, information, see, warning
+from gpolicy.cluster.terms import VolumeSize
 from gpolicy.findings import Related, Span
 from gpolicy.ganeti.amounts import SIZE_STEP_MIB
-from gpolicy.ganeti.parameter import Path
-from gpolicy.ganeti.vocabulary import MAX_DISKS
-from gpolicy.ganeti.volume_arithmetic import VolumeSize
+from gpolicy.ganeti.vocabulary import MAX_DISKS, Path
 from gpolicy.policy.model import GroupPolicy, Hardware, Leaf
 from gpolicy.policy.source_file import Located
 from gpolicy.printable import count as in_words
-from gpolicy.rules.shared import exclusive_groups
+from gpolicy.rules import node_limits
+from gpolicy.rules.shared import exclusive_groups, in_force
 
 _TOLERANCE_PERCENT: Final = 3  # margin and reserve together: as exact as volumes of one size are
 _IGNORED: Final[tuple[Path, ...]] = (SPINDLE_RATIO, SPINDLE_COUNT)
@@ -51,7 +29,7 @@ SHARES: Final = {"full": 1, "whole": 1, "half": 2, "third": 3, "quarter": 4, "fi
 def _known_volumes(context: Context) -> Iterator[tuple[GroupPolicy, Pair, VolumeSize, Hardware]]:
     """Yield the pairs of exclusive groups whose smallest physical volume is known, with its size."""
     for group, _, hardware in exclusive_groups(context):
-        volume = promised_size(context, group, hardware)
+        volume = node_limits.promised_size(context, group, hardware)
         if volume is not None:
             yield from ((group, pair, volume, hardware) for pair in comparable(context.pairs(group)))
 
@@ -134,7 +112,7 @@ def spindles_beyond_node(context: Context) -> Iterator[Hit]:
         volumes = hardware.volume_count
         if volumes is None:
             continue
-        volume = promised_size(context, group, hardware)
+        volume = node_limits.promised_size(context, group, hardware)
         for pair in comparable(context.pairs(group)):
             count, size = pair.minimum["disk-count"], pair.minimum["disk-size"]
             for_disks = count * volume.needed(size) if volume else 0
@@ -153,7 +131,7 @@ def spindle_parameter_ignored(context: Context) -> Iterator[Hit]:
         for leaf in (context.own(group, path) for path in _IGNORED):
             if leaf is not None and exclusive is not None:
                 related = see(exclusive.span, "exclusive storage is on")
-                message = f"{leaf.path[1]} is ignored in {name_of(group)}"
+                message = f"{leaf.path[1]} is ignored in {group.title}"
                 hint = "remove it, if exclusive storage is meant: the volumes are the spindles (hardware.pv_count)"
                 yield hit(group, message, leaf.span, hint, related)
 
@@ -177,25 +155,25 @@ def spindles_without_exclusive_storage(context: Context) -> Iterator[Hit]:
             yield hit(group, message, place, hint, tuple(places))
 
 
-def shares(context: Context, group: GroupPolicy, hardware: Hardware) -> Iterator[NodeLimit]:
+def shares(context: Context, group: GroupPolicy, hardware: Hardware) -> Iterator[node_limits.NodeLimit]:
     """Yield what a node of a dedicated group gives: memory, disk, and CPUs where they are not shared."""
     if hardware.memory:
-        yield memory_limit(context, group, hardware.memory)
-    disk = total_disk(hardware, terms_in(context, group))
+        yield node_limits.memory_limit(context, group, hardware.memory)
+    disk = node_limits.total_disk(hardware, node_limits.terms_in(context, group))
     if disk is not None:
-        yield NodeLimit("disk-size", disk, 0, hardware.pv_sizes[0].span)
+        yield node_limits.NodeLimit("disk-size", disk, 0, hardware.pv_sizes[0].span)
     ratio = context.effective(group, VCPU_RATIO)
-    if hardware.cpus and ratio is not None and 0 <= number(ratio) <= 1:
-        said = kept_by_node(context, group, "cpu_node")
+    if hardware.cpus and ratio is not None and 0 <= ratio.number <= 1:
+        said = node_limits.kept_by_node(context, group, "cpu_node")
         seen = [node.resources.cpu_node for node in context.members.hosts_in(group)]
         # without a cluster the 1 that Ganeti counts
-        kept = total_of(said) if said else min((cpus for cpus in seen if cpus is not None), default=1)
+        kept = node_limits.total_of(said) if said else min((cpus for cpus in seen if cpus is not None), default=1)
         cpus = hardware.cpus.value
-        allowed = int(cpus * number(ratio)) + 1
-        while allowed / cpus > number(ratio):  # as the allocator compares: a product may round the other way
+        allowed = int(cpus * ratio.number) + 1
+        while allowed / cpus > ratio.number:  # as the allocator compares: a product may round the other way
             allowed -= 1
-        multiplied = (ratio,) if number(ratio) != 1 else ()
-        yield NodeLimit("cpu-count", allowed - kept, kept, hardware.cpus.span, figures=(*multiplied, *said))
+        multiplied = (ratio,) if ratio.number != 1 else ()
+        yield node_limits.NodeLimit("cpu-count", allowed - kept, kept, hardware.cpus.span, figures=(*multiplied, *said))
 
 
 @warning("GP415", When.MORE_WITH_STATE)
@@ -208,13 +186,14 @@ def nothing_left_for_node(context: Context) -> Iterator[Hit]:
                 if share.usable < wanted <= share.whole:  # more than that is GP212
                     message = f"{pair.title}: {name} {amount(name, wanted)} of {amount(name, share.whole)}"
                     message += f" leaves nothing {_for_whom(share, wanted)}"
-                    hint = f"lower the maximum to {f'less than {most}' if name in SPARED else f'{most} or less'}"
+                    at_most = f"less than {most}" if name in node_limits.SPARED else f"{most} or less"
+                    hint = f"lower the maximum to {at_most}"
                     if not share.kept and name == "memory-size":
                         hint = "lower the maximum; say in hv_state what the node keeps (mem_node)"
                     yield hit(group, message, pair.at("max", name), hint, share.places)
 
 
-def _for_whom(share: NodeLimit, wanted: int) -> str:
+def _for_whom(share: node_limits.NodeLimit, wanted: int) -> str:
     if share.parameter == "disk-size":
         return "free: the allocator requires some free disk"
     if not share.kept:
@@ -228,7 +207,7 @@ def share_fits_less_often(context: Context) -> Iterator[Hit]:
     for group, _, hardware in exclusive_groups(context):
         given = list(shares(context, group, hardware))
         if hardware.volume_count is not None:
-            given.append(NodeLimit("spindle-use", hardware.volume_count, 0, hardware.span))
+            given.append(node_limits.NodeLimit("spindle-use", hardware.volume_count, 0, hardware.span))
         for pair in comparable(context.pairs(group)):
             times = SHARES.get((pair.name or "").lower(), 1)
             for share in given if times > 1 else ():
@@ -240,7 +219,7 @@ def share_fits_less_often(context: Context) -> Iterator[Hit]:
                     message = f"{pair.title}: {times} times {name} {amount(name, size)} are {more} a node gives"
                     message += f" ({amount(name, left)}): it fits {'once' if fits == 1 else f'{fits} times'}"
                     message += ", since some must stay free" if more == "all" else ""
-                    below = "less than" if name in SPARED and left % times == 0 else "at most"
+                    below = "less than" if name in node_limits.SPARED and left % times == 0 else "at most"
                     hint = f"one of {times} equal parts is {below} {amount(name, left // times)}"
                     yield hit(group, message, pair.at(bound, name), hint, share.places)
 
@@ -263,15 +242,19 @@ def node_keeps_everything(context: Context) -> Iterator[Hit]:
             yield hit(group, message, kept[0].span, hint, limit.places[:1])
 
 
-def _promised(context: Context, group: GroupPolicy, hardware: Hardware) -> Iterator[NodeLimit]:
+def _promised(context: Context, group: GroupPolicy, hardware: Hardware) -> Iterator[node_limits.NodeLimit]:
     """Yield what nodes of a group have by its promise, less what they keep."""
-    disk = total_disk(hardware)
+    disk = node_limits.total_disk(hardware)
     if hardware.memory:
-        yield memory_limit(context, group, hardware.memory)
+        yield node_limits.memory_limit(context, group, hardware.memory)
     if hardware.cpus:
-        yield promised_limit("cpu-count", hardware.cpus, kept_by_node(context, group, "cpu_node"))
+        yield node_limits.promised_limit(
+            "cpu-count", hardware.cpus, node_limits.kept_by_node(context, group, "cpu_node")
+        )
     if disk is not None and not context.exclusive(group):
-        yield promised_limit("disk-size", Located(disk, hardware.pv_sizes[0].span), kept_disk(context, group))
+        yield node_limits.promised_limit(
+            "disk-size", Located(disk, hardware.pv_sizes[0].span), node_limits.kept_disk(context, group)
+        )
 
 
 @warning("GP410")

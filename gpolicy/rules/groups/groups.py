@@ -8,19 +8,17 @@ from os.path import normpath
 from pathlib import PurePath
 from typing import Final
 
-from gpolicy.checking.context import DISK_TEMPLATES, ENABLED_TEMPLATES, MINMAX, Context, name_of, texts
-from gpolicy.checking.in_force import ALLOC_POLICY, CLOSED, is_closed, of_cluster
+from gpolicy.checking.context import DISK_TEMPLATES, ENABLED_TEMPLATES, MINMAX, Context
 from gpolicy.checking.pairs import comparable
 from gpolicy.checking.rule import Hit, When, error, hit, see, warning
 from gpolicy.findings import AMBIGUOUS, BASE_FILE, NO_PLAN, Related
-from gpolicy.ganeti.parameter import Path
+from gpolicy.ganeti.vocabulary import Path
 from gpolicy.policy.files import SUFFIXES
-from gpolicy.policy.model import GroupPolicy, Leaf, NodeSetPolicy, promised_nodes
-from gpolicy.policy.node_patterns import is_glob, matches
+from gpolicy.policy.model import GroupPolicy, Leaf, NodeSetPolicy, is_glob, matches, promised_nodes
 from gpolicy.policy.source_file import Located, YamlDocument
 from gpolicy.printable import count
 from gpolicy.resolve.desired import RENAME_CLASH
-from gpolicy.rules.shared import unknown_group
+from gpolicy.rules.shared import ALLOC_POLICY, CLOSED, is_closed, of_cluster, unknown_group
 
 _HINT: Final = "write `template: true` if it is no group of its own"
 _FAILURES: Final = "max_node_failures"
@@ -188,7 +186,7 @@ def base_taken_for_group(context: Context) -> Iterator[Hit]:
         for base in (document for document in documents.values() if document.file not in paths):
             is_group = base.root["kind"] == "NodeGroup" and "nodes" not in base.root
             if is_group and base.root.get("template") is not True:
-                message = f"group {base.root['name']} has no nodes, and {name_of(group)} of another file extends it"
+                message = f"group {base.root['name']} has no nodes, and {group.title} of another file extends it"
                 missing = f"{BASE_FILE}{base.file}#template {base.root['name']}"
                 yield hit(group, message, base.value_span(("name",)), _HINT, missing=missing)
     bare = [group for group in context.groups if group.nodes is None and group.renamed_from is None]
@@ -222,8 +220,8 @@ def limits_never_hold(context: Context) -> Iterator[Hit]:
         policy = context.own(group, ALLOC_POLICY)
         is_spare = own is None and policy is not None and policy.value == CLOSED
         if failures is not None and nodes and failures.value >= nodes and not is_spare:
-            has = f"{name_of(group)} has {count(nodes, 'node')}"
-            hint = f"write at most {nodes - 1}" if own else f"lower it, or give {name_of(group)} limits of its own"
+            has = f"{group.title} has {count(nodes, 'node')}"
+            hint = f"write at most {nodes - 1}" if own else f"lower it, or give {group.title} limits of its own"
             yield hit(group, f"max_node_failures is {failures.value}, and {has}: none is left", failures.span, hint)
 
 
@@ -232,10 +230,10 @@ def mirrors_without_partner(context: Context) -> Iterator[Hit]:
     for group in context.groups:
         own, enabled = context.own(group, DISK_TEMPLATES), of_cluster(context, ENABLED_TEMPLATES)
         leaf = own or context.cluster_leaf(DISK_TEMPLATES)
-        templates = {*texts(leaf)} if leaf else {*enabled.texts} if enabled else set()
+        templates = {*leaf.texts} if leaf else {*enabled.texts} if enabled else set()
         is_meant = own is not None or not templates - {"drbd", "diskless"}  # else the others are there for it
         if "drbd" in templates and is_meant and _node_count(context, group) == 1:
-            message = f"{name_of(group)} has one node: no instance with DRBD disks can be created there"
+            message = f"{group.title} has one node: no instance with DRBD disks can be created there"
             hint = "allow templates that need no second node, or add nodes"
             yield hit(group, message, own.span if own else group.span, hint)
 
@@ -267,8 +265,8 @@ def node_set_hides_group(context: Context) -> Iterator[Hit]:
                 hidden = context.own(group, leaf.path)
                 is_own = hidden is not None and hidden.document is group.document and hidden.value != leaf.value
                 if is_own and hidden is not None and _takes_in(nodes, group):
-                    message = f"{leaf.dotted} of {name_of(nodes)} is set for every node of {name_of(group)}"
-                    related = see(hidden.span, f"the value of {name_of(group)}, which no node has")
+                    message = f"{leaf.dotted} of {nodes.title} is set for every node of {group.title}"
+                    related = see(hidden.span, f"the value of {group.title}, which no node has")
                     yield hit(nodes, message, leaf.span, "narrow the set, or set the value in the group alone", related)
 
 

@@ -8,15 +8,14 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Final
 
-from gpolicy.checking.context import Context, name_of
+from gpolicy.checking.context import Context
 from gpolicy.checking.rule import Hit, When, error, hit, see, warning
 from gpolicy.checking.tags import share_nodes, takes_in
 from gpolicy.findings import AMBIGUOUS, Related
-from gpolicy.ganeti.parameter import Level
+from gpolicy.ganeti.vocabulary import Level
 from gpolicy.guessing import MOST_ALIKE, MOST_GUESSES, is_one_slip, is_typing_slip, name_meant
 from gpolicy.policy import edits
-from gpolicy.policy.model import Declared, GroupPolicy
-from gpolicy.policy.node_patterns import WILDCARD, ends, is_glob, matches, unlikely, written_out
+from gpolicy.policy.model import WILDCARD, Declared, GroupPolicy, ends, is_glob, matches, unlikely, written_out
 from gpolicy.policy.source_file import Located
 from gpolicy.printable import some
 from gpolicy.rules.shared import ALL_THAT_COME, nodes_like, repeated, unknown_in_sets
@@ -149,9 +148,9 @@ def _overlaps(entries: Sequence[tuple[Declared, Located[str]]], context: Context
         else:
             wide = max(first, second, key=uses.__getitem__)
         (one, entry), (other, place) = patterns[first + second - wide], patterns[wide]
-        both = f"{place.value} and {entry.value} of {name_of(one)} match the same nodes"
+        both = f"{place.value} and {entry.value} of {one.title} match the same nodes"
         if place.value == entry.value:
-            both = f"{place.value} is also a pattern of {name_of(one)}"
+            both = f"{place.value} is also a pattern of {one.title}"
         hint = f"narrow {place.value}: it meets {uses[wide]} others" if uses[wide] > 1 else "narrow one of them"
         hint = "leave it out of one of the two: was it copied?" if place.value == entry.value else hint
         widest = place.value if uses[wide] > 1 else min(entry.value, place.value, key=len)
@@ -169,7 +168,7 @@ def _named_elsewhere(entries: Sequence[tuple[Declared, Located[str]]]) -> Iterat
         twice = next((name for name in names if name in named and named[name][0] is not group), None)
         if twice is not None:
             other, place = named[twice]
-            message = f"{twice} is in {name_of(other)}, and {entry.value} of {name_of(group)} takes it in as well"
+            message = f"{twice} is in {other.title}, and {entry.value} of {group.title} takes it in as well"
             related = see(entry.span, f"{group.name} is here")
             missing = f"within {entry.value}"
             yield hit(other, message, place.span, "leave it out of one of the two", related, missing=missing)

@@ -6,18 +6,17 @@ from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from typing import Final
 
-from gpolicy.checking.context import DISK_TEMPLATES, ENABLED_TEMPLATES, VCPU_RATIO, Context, number
-from gpolicy.checking.in_force import ALLOC_POLICY, is_closed, of_cluster
+from gpolicy.checking.context import DISK_TEMPLATES, ENABLED_TEMPLATES, VCPU_RATIO, Context
 from gpolicy.checking.pairs import Pair
 from gpolicy.checking.rule import Hit, Same, When, error, hit, see, warning
 from gpolicy.findings import RuleParameter, copied
 from gpolicy.ganeti.amounts import MOST_NODE_FAILURES
-from gpolicy.ganeti.parameter import Level
+from gpolicy.ganeti.vocabulary import Level
 from gpolicy.guessing import did_you_mean, did_you_mean_one_of
 from gpolicy.policy.kinds import BUILT_IN, Guard, Measure
 from gpolicy.policy.model import GroupPolicy, Waiver, promised_nodes
 from gpolicy.printable import count, named
-from gpolicy.rules.shared import repeated, unknown_group, unknown_spec
+from gpolicy.rules.shared import ALLOC_POLICY, is_closed, of_cluster, repeated, unknown_group, unknown_spec
 from gpolicy.rules.tags.domains import has_mirrors
 
 _SOON: Final = 10  # years
@@ -138,7 +137,7 @@ def _most(context: Context, group: GroupPolicy, pair: Pair) -> Iterator[tuple[st
         yield "memory", hardware.memory.value // largest["memory-size"]
     ratio = context.effective(group, VCPU_RATIO)
     if hardware.cpus and ratio and largest["cpu-count"]:
-        yield "CPUs", int(hardware.cpus.value * number(ratio) // largest["cpu-count"])
+        yield "CPUs", int(hardware.cpus.value * ratio.number // largest["cpu-count"])
     volumes = hardware.volume_count
     if context.exclusive(group) and volumes and largest["spindle-use"]:
         yield "physical volumes", volumes // largest["spindle-use"]

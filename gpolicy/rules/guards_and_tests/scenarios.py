@@ -8,17 +8,15 @@ from functools import cache
 from itertools import islice
 from typing import Final
 
-from gpolicy.checking.context import DISK_TEMPLATES, ENABLED_TEMPLATES, EXCLUSIVE_STORAGE, Context, name_of, texts
-from gpolicy.checking.in_force import of_cluster
+from gpolicy.checking.context import DISK_TEMPLATES, ENABLED_TEMPLATES, EXCLUSIVE_STORAGE, Context
 from gpolicy.checking.rule import Hit, Same, When, error, hit, see, warning
 from gpolicy.findings import copied
 from gpolicy.guessing import MOST_GUESSES, MOST_KNOWN, did_you_mean_one_of, name_meant
-from gpolicy.policy.model import GroupPolicy, Hardware, promised_nodes
-from gpolicy.policy.node_patterns import is_glob, matches, unlikely, written_out
+from gpolicy.policy.model import GroupPolicy, Hardware, is_glob, matches, promised_nodes, unlikely, written_out
 from gpolicy.policy.scenario import Action, Existing, Number, Scenario, SimulatedGroup, Sizes
 from gpolicy.policy.source_file import Located
 from gpolicy.printable import count, listed, some
-from gpolicy.rules.shared import forgotten_base, nodes_like, repeated, sizes_of, unknown_group, unknown_spec
+from gpolicy.rules.shared import forgotten_base, nodes_like, of_cluster, repeated, sizes_of, unknown_group, unknown_spec
 
 _BY_SPEC: Final = (("specs",), ("tiered",), ("binding",), ("lost_allocations",))
 _taken: Final = ("group", "node", "nodes", "lost_allocations", "disk_left")
@@ -241,8 +239,8 @@ def test_template(context: Context) -> Iterator[Hit]:
             hint = "write disks: [], or name another template"
         elif enabled is not None and name not in enabled.texts:
             message, missing = f"{name} is not enabled on the cluster", f"enabled {name}"
-        elif declared is not None and allowed is not None and name not in texts(allowed):
-            message, missing = f"{name} is not allowed in {name_of(declared)}", f"{name} in {allowed.span}"
+        elif declared is not None and allowed is not None and name not in allowed.texts:
+            message, missing = f"{name} is not allowed in {declared.title}", f"{name} in {allowed.span}"
         if message:
             yield hit(f"test/{scenario.name.value}", message, template.span, hint, missing=missing)
 
@@ -257,7 +255,7 @@ def test_spindles(context: Context) -> Iterator[Hit]:
         said = "is off" if leaf is not None else "is not declared"
         with_spindles = (sizes for sizes in sizes_of(scenario) if any(disk.spindles for disk in sizes.disks or ()))
         for sizes in islice(with_spindles, 1):
-            message = f"the disk has spindles, but exclusive storage {said} in {name_of(group)}"
+            message = f"the disk has spindles, but exclusive storage {said} in {group.title}"
             forgotten = forgotten_base(context, group)
             hint = "write ndparams: {exclusive_storage: true} in the group, or leave spindles out"
             hint = f"is {forgotten} missing? Else {hint}" if forgotten else hint

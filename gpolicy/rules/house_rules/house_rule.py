@@ -10,21 +10,19 @@ from fnmatch import fnmatchcase
 from itertools import islice, zip_longest
 from typing import Any, Final
 
-from gpolicy.checking.context import MINMAX, Context, name_of
+from gpolicy.checking.context import MINMAX, Context
 from gpolicy.checking.rule import Hit, When, error, hit, see, warning
 from gpolicy.checking.value_schema import REFERENCE, Breach, Judgement, children, judge
 from gpolicy.cluster.terms import STATES
 from gpolicy.findings import AMBIGUOUS, HOUSE_CODE, Related, RuleInfo, Span
 from gpolicy.ganeti.amounts import MIB, sensible_range
-from gpolicy.ganeti.parameter import Level, Parameter, Type
 from gpolicy.ganeti.parameters import parameter_at, parameters_of
+from gpolicy.ganeti.vocabulary import Level, Parameter, Type
 from gpolicy.guessing import MOST_GUESSES, did_you_mean, did_you_mean_one_of, name_meant
 from gpolicy.policy.conformance import schema_of
 from gpolicy.policy.kinds import SCHEMA, HouseRule
-from gpolicy.policy.model import LEVELS, ClusterPolicy, Declared, GroupPolicy, Leaf, Policy
-from gpolicy.policy.node_patterns import is_glob
-from gpolicy.policy.source_file import Located, Pointer, YamlDocument, place_name
-from gpolicy.policy.structure import ALIAS_BOMB
+from gpolicy.policy.model import LEVELS, ClusterPolicy, Declared, GroupPolicy, Leaf, Policy, is_glob
+from gpolicy.policy.source_file import ALIAS_BOMB, Located, Pointer, YamlDocument, place_name
 from gpolicy.printable import clipped, count
 from gpolicy.rules.shared import repeated
 from gpolicy.show.effective_policy import EffectiveObject, effective_view
@@ -231,7 +229,7 @@ def _broken(
     policy: Policy, info: RuleInfo, rule: HouseRule, breach: Breach, declared: Declared, effective: EffectiveObject
 ) -> Hit:
     document, span = _place(breach, declared, effective, policy)
-    title = name_of(declared) + (f" in group {effective.group}" if effective.group is not None else "")
+    title = declared.title + (f" in group {effective.group}" if effective.group is not None else "")
     related, missing = [Related(rule.name.span, "the rule is here")], ""
     if document is not declared.document:
         related.append(Related(declared.span, f"{title} has this value"))
@@ -401,7 +399,7 @@ def _almost_tagged(policy: Policy, house_rule: HouseRule) -> Iterator[Hit]:
     for item, tag in tagged:
         if (near := meant.get(tag.value)) and not looked_at:
             place = next(glob.span for glob in house_rule.tags if glob.value == near)
-            related = see(tag.span, f"the tag of {name_of(item)}")
+            related = see(tag.span, f"the tag of {item.title}")
             what = f"no {house_rule.kind.value} has the tag {near}"
             yield _hit(house_rule, what, place, f"is {tag.value} meant?", related)
             return  # a rule that looks at nothing is more likely wrong itself

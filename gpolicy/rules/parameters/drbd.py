@@ -9,18 +9,16 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
-from gpolicy.checking.context import Context, number
-from gpolicy.checking.in_force import InForce, in_force, together
+from gpolicy.checking.context import Context
 from gpolicy.checking.rule import Hit, When, error, hit, warning
 from gpolicy.findings import Related
 from gpolicy.ganeti.amounts import rate_text
-from gpolicy.ganeti.parameter import Path
-from gpolicy.ganeti.vocabulary import drbd_options
+from gpolicy.ganeti.vocabulary import Path, drbd_options
 from gpolicy.guessing import surely_meant
 from gpolicy.policy import edits
 from gpolicy.policy.model import Declared, Leaf
 from gpolicy.printable import listed
-from gpolicy.rules.shared import RANGES, conflict, default_of
+from gpolicy.rules.shared import RANGES, InForce, conflict, default_of, in_force, together
 
 BARRIER_SETS: Final = ("n", "b", "d", "f", "bd", "bf", "df", "bdf")
 """What disk-barriers can be, letters in any order: barriers, drain, flushes; n disables nothing."""
@@ -94,7 +92,7 @@ def _ignored(
     hint = "" if cause else "add `dynamic-resync: true`, or remove them"
     if names == ("resync-rate",):
         counts = context.effective(declared, _path("c-max-rate"))
-        instead = f"write c-max-rate: {rate_text(int(number(leaves[0])))[:-2]} instead, and remove resync-rate"
+        instead = f"write c-max-rate: {rate_text(int(leaves[0].number))[:-2]} instead, and remove resync-rate"
         hint = "remove it: c-max-rate counts" if counts else instead
     verb = "is" if len(leaves) == 1 else "are"
     message = f"{listed(leaf.path[-1] for leaf in leaves)} {verb} not used: {reason}"
@@ -128,7 +126,7 @@ def drbd_protocol(context: Context) -> Iterator[Hit]:
 def drbd_range(context: Context) -> Iterator[Hit]:
     for name, (low, high, unit) in RANGES.items():
         for declared, leaf in context.explicit_at(_path(name)):
-            if not low <= number(leaf) <= high:
+            if not low <= leaf.number <= high:
                 message = f"{name} is {leaf.value}: DRBD takes {low} to {high} ({unit})"
                 yield hit(declared, message, leaf.span, f"write one of them, such as {default_of(context, leaf.path)}")
 

@@ -9,18 +9,18 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Final
 
-from gpolicy.checking.context import ENABLED_HYPERVISORS, ENABLED_TEMPLATES, Context, number
-from gpolicy.checking.in_force import in_force, of_cluster
+from gpolicy.checking.context import ENABLED_HYPERVISORS, ENABLED_TEMPLATES, Context
 from gpolicy.checking.rule import Hit, When, error, hit, see, warning
 from gpolicy.findings import REFUSED, Span
-from gpolicy.ganeti.parameter import Path
 from gpolicy.ganeti.parameters import PARAMETERS, kvm
 from gpolicy.ganeti.releases import release_key
 from gpolicy.ganeti.tables.hypervisors import SERIAL_SPEEDS
+from gpolicy.ganeti.vocabulary import Path
 from gpolicy.guessing import surely_meant
 from gpolicy.policy.model import Leaf, promised_nodes
 from gpolicy.printable import count
 from gpolicy.rules.parameters.hypervisors import address_of, ip_version
+from gpolicy.rules.shared import in_force, of_cluster
 
 _EVERY_ADDRESS: Final = frozenset({"0.0.0.0", "::", "::0"})  # noqa: S104 (what is warned of)
 _OF_KVM: Final = (
@@ -141,7 +141,7 @@ def _cpus_in(mask: str) -> int:
 def _other_cpus(context: Context, count: int) -> str:
     """Return which numbers of virtual CPUs instances have by default, or may have, other than `count`."""
     default = context.cluster_leaf(("beparams", "vcpus"))
-    if default is not None and number(default) != count:
+    if default is not None and default.number != count:
         return f"{default.value} by default"
     ranges = (pair for declared in context.cluster_and_groups for pair in context.pairs(declared))
     bounds = {pair.bound(end)["cpu-count"] for pair in ranges for end in ("min", "max")}
@@ -236,7 +236,7 @@ def default_of_one_instance(context: Context) -> Iterator[Hit]:
 def serial_speed(context: Context) -> Iterator[Hit]:
     for declared, leaf in context.explicit_at(kvm("serial_speed")):
         console = in_force(context, declared, kvm("serial_console"))
-        if number(leaf) not in SERIAL_SPEEDS and not (console and console.value is False):
+        if leaf.number not in SERIAL_SPEEDS and not (console and console.value is False):
             message = f"serial_speed is {leaf.value}, which is not the speed of a serial line"
             yield hit(declared, message, leaf.span, f"write one of {', '.join(map(str, SERIAL_SPEEDS))}")
 

@@ -13,15 +13,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from gpolicy.checking.context import ENABLED_HYPERVISORS, Context
-from gpolicy.checking.in_force import InForce, in_force, of_cluster, places, together
 from gpolicy.checking.rule import Hit, When, error, hit, warning
 from gpolicy.data import read_data
 from gpolicy.findings import REFUSED
-from gpolicy.ganeti.parameter import Path, Value
 from gpolicy.ganeti.parameters import PARAMETERS, as_word, kvm, parameter_at
 from gpolicy.ganeti.releases import release_key
-from gpolicy.ganeti.vocabulary import DATA_COLLECTORS
-from gpolicy.rules.shared import conflict, default_of
+from gpolicy.ganeti.vocabulary import DATA_COLLECTORS, Path, Value
+from gpolicy.rules.shared import InForce, conflict, default_of, in_force, of_cluster, places, together
 
 if TYPE_CHECKING:
     from ipaddress import IPv4Address, IPv6Address

@@ -1,4 +1,6 @@
-"""GP114, GP115, GP152, GP194 and GP195: numbers that make no sense, and how many times over a node may be used."""
+"""GP114, GP115, GP152, GP194 and others: numbers that make no sense, how many times over a node may be used; hv_state
+and disk_state, the resources that the resource model keeps in the configuration.
+"""
 
 from __future__ import annotations
 
@@ -7,19 +9,19 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
-from gpolicy.checking.context import SPINDLE_COUNT, SPINDLE_RATIO, VCPU_RATIO, Context, number
-from gpolicy.checking.in_force import in_force, places, value_of
-from gpolicy.checking.pairs import Pair, comparable
-from gpolicy.checking.rule import Hit, When, hit, information, warning
+from gpolicy.checking.context import ENABLED_HYPERVISORS, SPINDLE_COUNT, SPINDLE_RATIO, VCPU_RATIO, Context
+from gpolicy.checking.pairs import Pair, amount, comparable
+from gpolicy.checking.rule import Hit, When, hit, information, see, warning
 from gpolicy.findings import Related, RuleParameter, Span
 from gpolicy.ganeti.amounts import KIB_PER_SECOND, MIB, SENSIBLE, SensibleRange, is_without_limit
-from gpolicy.ganeti.parameter import Parameter, Path, Type
 from gpolicy.ganeti.parameters import parameter_at
-from gpolicy.ganeti.vocabulary import MAX_NICS, SPEC_PARAMETERS, SPEC_SIZES
+from gpolicy.ganeti.vocabulary import MAX_NICS, SPEC_PARAMETERS, SPEC_SIZES, Parameter, Path, Type
 from gpolicy.policy.building import LEAST_WITHOUT_UNIT
-from gpolicy.policy.model import Declared, Leaf
+from gpolicy.policy.model import INHERIT, Declared, Hardware, Leaf
+from gpolicy.policy.source_file import Located
 from gpolicy.printable import listed
-from gpolicy.rules.shared import MOST_BITS, RANGES, conflict, sizes_of
+from gpolicy.rules import shared
+from gpolicy.rules.node_limits import volume_group
 
 _GIB: Final = 1024
 _WHOLE_NUMBERS: Final = frozenset({Type.INT, Type.SIZE, Type.MIB})
@@ -37,9 +39,9 @@ _WHOLE: Final = {"mem_node": "mem_total", "mem_hv": "mem_total", "minmem": "maxm
 )
 """The size of which another one is a part."""
 _ACCEPTED: Final[dict[Path, tuple[float, float]]] = {
-    ("master_netmask",): (0, MOST_BITS),
+    ("master_netmask",): (0, shared.MOST_BITS),
     ("hvparams", "xen-hvm", "cpu_cap"): (-math.inf, math.inf),
-} | {("diskparams", "drbd", name): (low, high) for name, (low, high, _) in RANGES.items()}
+} | {("diskparams", "drbd", name): (low, high) for name, (low, high, _) in shared.RANGES.items()}
 """Outside of these the number is refused, as any below 0: rules of their own report that."""
 _USED: Final[dict[Path, str]] = {VCPU_RATIO: "CPUs", SPINDLE_RATIO: "spindles"}
 
@@ -58,14 +60,14 @@ def number_unlikely(context: Context) -> Iterator[Hit]:
             continue
         clear = _GIB if parameter.type in (Type.SIZE, Type.MIB) else sensible.least
         for declared, leaf in leaves:
-            if sensible.gap is not None or not clear <= number(leaf) <= sensible.most:  # few are not
+            if sensible.gap is not None or not clear <= leaf.number <= sensible.most:  # few are not
                 yield from _value(context, declared, leaf, parameter, sensible)
     for declared, pair in context.each_pair():
         yield from _pair(context, declared, pair)
     for label, title, name, value, span in _others(context):
         yield _unlikely(context, label, title, SENSIBLE[name], value, span)
     for scenario in context.policy.scenarios:
-        for key, size in (bare for sizes in sizes_of(scenario) for bare in sizes.bare):
+        for key, size in (bare for sizes in shared.sizes_of(scenario) for bare in sizes.bare):
             least = SENSIBLE["disk-size" if key == "disk-size" else "memory-size"].least
             if least <= size.value < _GIB and not (key != "disk-size" and size.value % _MEMORY_STEP == 0):
                 title = f"test {scenario.name.value}: {key}"
@@ -75,7 +77,7 @@ def number_unlikely(context: Context) -> Iterator[Hit]:
 def _value(
     context: Context, declared: Declared, leaf: Leaf, parameter: Parameter, sensible: SensibleRange
 ) -> Iterator[Hit]:
-    value = number(leaf)
+    value = leaf.number
     low, high = _ACCEPTED.get(leaf.path, (0, math.inf))
     if not low <= value <= high:
         return  # an error
@@ -89,7 +91,7 @@ def _value(
         yield _with_bare(unlikely, leaf)
     elif parameter.type in (Type.SIZE, Type.MIB) and 0 < value < _GIB and _is_bare(leaf, value):
         whole = context.own(declared, (*leaf.path[:-1], _WHOLE.get(leaf.path[-1], "")))
-        if whole is None or value * _GIB <= number(whole):
+        if whole is None or value * _GIB <= whole.number:
             yield _bare(context, declared, leaf.dotted, value, leaf.span)
 
 
@@ -147,8 +149,8 @@ def _with_bare(unlikely: Hit, leaf: Leaf, *steps: str | int) -> Hit:
     own, value_at = (*leaf.pointer, *steps), leaf.document.value
     root = own[: -2 if steps else -1]
     tables = [(*root, "min"), (*root, "max")] if steps else [root]  # of a pair: both its bounds
-    places = [(*table, key) for table in tables for key in value_at(table)]
-    sizes = [place for place in places if str(place[-1]) in SENSIBLE and SENSIBLE[str(place[-1])].unit == MIB]
+    known = [(*table, key) for table in tables for key in value_at(table)]
+    sizes = [place for place in known if str(place[-1]) in SENSIBLE and SENSIBLE[str(place[-1])].unit == MIB]
     are_bare = all(_is_bare_size(value_at(place)) for place in sizes)
     others = [place for place in sizes if are_bare and place != own and SENSIBLE[str(place[-1])].takes(value_at(place))]
     if not others:
@@ -198,7 +200,7 @@ def _others(context: Context) -> Iterator[tuple[str, str, str, float, Span]]:
             if not SENSIBLE[name].takes(figure.value):
                 yield group.label, f"hardware.{name}", name, figure.value, figure.span
     for scenario in context.policy.scenarios:
-        for sizes in sizes_of(scenario):
+        for sizes in shared.sizes_of(scenario):
             disks = (("disk-size", disk.size) for disk in sizes.disks or ())
             for name, value in (("memory-size", sizes.memory or 0), *disks):
                 if 0 < value < SENSIBLE[name].least:  # a test may be about too large ones
@@ -209,10 +211,10 @@ def _others(context: Context) -> Iterator[tuple[str, str, str, float, Span]]:
 def ratio_below_one(context: Context, least: float) -> Iterator[Hit]:
     for declared, leaf in context.explicit_at(*_USED):
         ignored = leaf.path == SPINDLE_RATIO and (context.exclusive(declared) or context.declares(SPINDLE_COUNT))
-        if number(leaf) < least and not ignored:
+        if leaf.number < least and not ignored:
             what = _USED[leaf.path]
-            message = f"{leaf.dotted} is {number(leaf):g}: a node is full before its {what} are used once"
-            likely = [f"{item:g}" for item in (10 * number(leaf), 1 / number(leaf)) if f"{item:g}".isdecimal()]
+            message = f"{leaf.dotted} is {leaf.number:g}: a node is full before its {what} are used once"
+            likely = [f"{item:g}" for item in (10 * leaf.number, 1 / leaf.number) if f"{item:g}".isdecimal()]
             meant = f"is {listed(likely, 'or')} meant? " if likely else ""
             yield hit(declared, message, leaf.span, f"{meant}1 uses the {what} once, 4 four times over")
 
@@ -220,18 +222,18 @@ def ratio_below_one(context: Context, least: float) -> Iterator[Hit]:
 @information("GP115")
 def ratio_without_limit(context: Context) -> Iterator[Hit]:
     for declared, leaf in context.explicit_at(*_USED):
-        if is_without_limit(number(leaf)):
-            yield hit(declared, f"{leaf.dotted} is {number(leaf):.0f}: that limits nothing", leaf.span)
+        if is_without_limit(leaf.number):
+            yield hit(declared, f"{leaf.dotted} is {leaf.number:.0f}: that limits nothing", leaf.span)
 
 
 @warning("GP194")
 def ratios_exchanged(context: Context) -> Iterator[Hit]:
     for declared, leaves in context.combined(VCPU_RATIO, SPINDLE_RATIO):
-        cpus, spindles = map(number, leaves)
+        cpus, spindles = (leaf.number for leaf in leaves)
         is_high = cpus >= 12 and SENSIBLE["vcpu-ratio"].takes(cpus) and not is_without_limit(cpus)
         is_alike = spindles <= 6 or spindles == cpus >= 16
         if is_high and is_alike and not context.exclusive(declared):
-            place, related, _ = places(context, declared, *map(value_of, leaves))
+            place, related, _ = shared.places(context, declared, *map(shared.value_of, leaves))
             hint = "exchange the two" if spindles <= 6 else "correct the one that was copied"
             yield hit(declared, f"vcpu-ratio is {cpus:g} and spindle-ratio {spindles:g}", place, hint, related)
 
@@ -239,7 +241,9 @@ def ratios_exchanged(context: Context) -> Iterator[Hit]:
 @warning("GP195", When.MORE_WITH_STATE)
 def spindles_fill_first(context: Context) -> Iterator[Hit]:
     for group in context.groups:
-        ratio, count, cpus = (in_force(context, group, path) for path in (SPINDLE_RATIO, SPINDLE_COUNT, VCPU_RATIO))
+        ratio, count, cpus = (
+            shared.in_force(context, group, path) for path in (SPINDLE_RATIO, SPINDLE_COUNT, VCPU_RATIO)
+        )
         hardware, pairs = group.hardware, comparable(context.pairs(group))
         if ratio is None or ratio.leaf is None or count is None or cpus is None or hardware is None or not pairs:
             continue
@@ -254,4 +258,171 @@ def spindles_fill_first(context: Context) -> Iterator[Hit]:
         if all(use > 0 and times >= 5 * spindles / use for use, times in zip(uses, by_size, strict=True)):
             message = f"a node of group {group.name} is full with spindle-use {spindles:g}, and its memory and CPUs"
             message += f" would take {min(by_size):.0f} instances of the largest size"
-            yield conflict(context, group, message, "raise spindle-ratio", ratio, count)
+            yield shared.conflict(context, group, message, "raise spindle-ratio", ratio, count)
+
+
+_STATE_HINT: Final = "keep it for gpolicy's own counts and guards, or leave it out: the cluster then keeps what it has"
+_LEAST_SHARE: Final = 0.5
+_LEAST_OF_DISK: Final = 0.1
+"""A total below this share of what there is must be a mistake. A volume group may have fewer of the disks."""
+_PARTS: Final = {
+    "mem_total": ("mem_node", "mem_hv"),
+    "cpu_total": ("cpu_node",),
+    "disk_total": ("disk_reserved", "disk_overhead"),
+}
+_MEASURED: Final = {"mem_total": "memory_total", "cpu_total": "cpu_total", "disk_total": "disk_total"}
+
+
+@warning("GP112", When.MORE_WITH_STATE, unless_declared=(ENABLED_HYPERVISORS,))
+def hypervisor_not_enabled(context: Context) -> Iterator[Hit]:
+    enabled = shared.of_cluster(context, ENABLED_HYPERVISORS)
+    if enabled is None:
+        return
+    seen: set[tuple[str, str]] = set()
+    for declared in context.policy.objects:
+        leaves = [leaf for leaf in reversed(context.leaves(declared).values()) if _is_of_hypervisor(leaf)]
+        for (family, hypervisor), leaf in {leaf.path[:2]: leaf for leaf in leaves}.items():
+            if hypervisor not in enabled.texts and (family, hypervisor) not in seen:
+                seen.add((family, hypervisor))
+                related = see(enabled.span, "enabled here")
+                source = "the policy" if enabled.leaf else "the cluster"
+                message = f"{family} describes {hypervisor}, which {source} does not enable"
+                span = leaf.document.key_span(leaf.pointer[:2])
+                hint = f"correct the name, or leave it out: {', '.join(enabled.texts)} is enabled"
+                yield hit(declared, message, span, hint, related, missing=f"enabled {hypervisor}")
+
+
+def _is_of_hypervisor(leaf: Leaf) -> bool:
+    parameter = parameter_at(leaf.path) if leaf.path[0] == "hvparams" else None
+    is_default = parameter is not None and leaf.value == parameter.default
+    return leaf.path[0] in ("hv_state", "hvparams") and leaf.value is not INHERIT and not is_default
+
+
+@warning("GP155")
+def fake_hypervisor(context: Context) -> Iterator[Hit]:
+    for declared, leaf in context.explicit_at(ENABLED_HYPERVISORS):
+        words = leaf.texts
+        if "fake" in words and len(words) > 1:
+            message = "an instance of the hypervisor fake counts as running, but nothing runs"
+            yield hit(declared, message, leaf.at(words.index("fake")), "remove fake")
+
+
+@information("GP113", When.ASKED)
+def state_without_effect(context: Context) -> Iterator[Hit]:
+    for declared in context.policy.objects:
+        own = context.leaves(declared).values()
+        for family in ("hv_state", "disk_state"):
+            leaf = next((leaf for leaf in own if leaf.path[0] == family), None)
+            if leaf is not None:
+                message = f"{family} has no effect in Ganeti; only gpolicy counts with it"
+                yield hit(declared, message, leaf.document.key_span(leaf.pointer[:1]), _STATE_HINT)
+
+
+@information("GP150", When.MORE_WITH_STATE)
+def state_not_counted(context: Context) -> Iterator[Hit]:
+    hypervisors = shared.of_cluster(context, ENABLED_HYPERVISORS)
+    group = volume_group(context)
+    for declared in context.policy.objects:
+        for prefix, leaf in _records(context, declared).items():
+            span = leaf.document.key_span(leaf.pointer[: len(prefix)])
+            if prefix[0] == "hv_state" and hypervisors is not None and prefix[1] in hypervisors.texts[1:]:
+                message = f"the figures of {prefix[1]} are ignored: capacity counts those of"
+                message += f" {hypervisors.texts[0]} only"
+                yield hit(declared, message, span)
+            if prefix[0] == "disk_state" and group and prefix[2] != group:
+                message = f"the figures of {prefix[2]} are ignored: capacity counts the volume group {group} only"
+                yield hit(declared, message, span)
+
+
+def _records(context: Context, declared: Declared) -> dict[Path, Leaf]:
+    """Return the hypervisors and volume groups that an object describes, each with one of its leaves."""
+    leaves = [leaf for leaf in context.leaves(declared).values() if leaf.value is not INHERIT]
+    return {leaf.path[:-1]: leaf for leaf in reversed(leaves) if leaf.path[0] in ("hv_state", "disk_state")}
+
+
+@warning("GP151")
+def state_beyond_total(context: Context) -> Iterator[Hit]:
+    for declared in context.policy.objects:
+        for prefix in _records(context, declared):
+            for total_name, names in _PARTS.items():
+                total = context.effective(declared, (*prefix, total_name))
+                parts = [leaf for name in names if (leaf := context.effective(declared, (*prefix, name)))]
+                kept = sum(leaf.number for leaf in parts)
+                own = [leaf for leaf in (*parts, total) if leaf and context.own(declared, leaf.path)]
+                if total is None or not total.number or not parts or kept < total.number or not own:
+                    continue
+                what = " and ".join(leaf.path[-1] for leaf in parts)
+                verb = "leave" if len(parts) > 1 else "leaves"
+                sizes = [_shown(total_name, size) for size in (kept, total.number)]
+                message = f"{what} ({sizes[0]}) {verb} nothing of {total_name} ({sizes[1]})"
+                others = [leaf for leaf in (*parts, total) if leaf is not own[0]]
+                related = tuple(Related(leaf.span, f"{leaf.path[-1]} is here") for leaf in others)
+                yield hit(declared, message, own[0].span, "correct one of them", related)
+
+
+@warning("GP153", When.MORE_WITH_STATE, explains=8)
+def state_beyond_hardware(context: Context) -> Iterator[Hit]:
+    own_group = volume_group(context)
+    for declared in context.policy.objects:
+        records = _records(context, declared)
+        groups = {prefix[2] for prefix in records if prefix[0] == "disk_state"}
+        promised = {own_group} if own_group or len(groups) > 1 else groups  # whose volumes the hardware has
+        for prefix in records:
+            if prefix[0] == "disk_state" and prefix[2] not in promised:
+                continue
+            for name in ("mem_total", "cpu_total", "disk_total"):
+                leaf = context.own(declared, (*prefix, name))
+                if leaf is not None:
+                    yield from _compared(context, declared, leaf, name)
+
+
+def _compared(context: Context, declared: Declared, leaf: Leaf, name: str) -> Iterator[Hit]:
+    for group in shared.groups_where(context, declared, leaf):
+        promised = _promised(group.hardware)[name] if group.hardware else None
+        has = promised.value if promised else 0
+        least = has * (_LEAST_OF_DISK if name == "disk_total" else _LEAST_SHARE)
+        much, little = leaf.number > has, 0 < leaf.number < least  # 0: not known
+        sizes = [_shown(name, leaf.number), _shown(name, has)]
+        exchanged = sizes[0] != sizes[1] and sorted(sizes[0]) == sorted(sizes[1])
+        if promised and has and (much or little or exchanged):
+            only = "only " if little else ""
+            message = f"{leaf.dotted} is {only}{sizes[0]}, but the promised hardware of {group.title} is {sizes[1]}"
+            hint = "its digits are exchanged in one of them" if exchanged else "correct the one that is wrong"
+            yield hit(declared, message, leaf.span, hint, see(promised.span, "promised here"))
+            return
+
+
+def _shown(name: str, value: float) -> str:
+    return str(int(value)) if name == "cpu_total" else amount("memory-size", int(value))
+
+
+def _promised(hardware: Hardware) -> dict[str, Located[int] | None]:
+    """Return what a node is promised to have, by the names of hv_state and disk_state."""
+    return {"mem_total": hardware.memory, "cpu_total": hardware.cpus, "disk_total": shared.promised_disk(hardware)}
+
+
+@warning(
+    "GP154",
+    When.STATE,
+    parameters=(RuleParameter("share", 1.1, "Report a figure above this factor of what the node reports."),),
+)
+def state_beyond_node(context: Context, share: float) -> Iterator[Hit]:
+    own_group = volume_group(context)
+    for path in sorted({leaf.path for _, leaf in context.explicit() if leaf.path[-1] in _MEASURED}):
+        if path[0] == "disk_state" and path[2] != own_group:
+            continue
+        reported: set[int] = set()
+        nodes = context.observed.nodes.values()
+        measured = [(getattr(node.resources, _MEASURED[path[-1]]) or 0, node.name) for node in nodes]
+        for has, name in sorted(measured):
+            leaf = shared.declared_for(context, name, path)
+            if leaf is None or not has or id(leaf) in reported:
+                continue
+            if leaf.number > has * share or (leaf.number < has * _LEAST_SHARE and leaf.number > 0):
+                reported.add(id(leaf))
+                only = "only " if leaf.number < has else ""
+                shown = [_shown(path[-1], value) for value in (leaf.number, has)]
+                message = f"{leaf.dotted} is {only}{shown[0]}, but node {name} reports {shown[1]}"
+                hint = "correct the figure, or declare it for fewer nodes"
+                owner = next(item for item in context.policy.objects if item.leaves.get(leaf.path) is leaf)
+                yield hit(owner, message, leaf.span, hint)

@@ -9,18 +9,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from gpolicy.checking.context import ENABLED_HYPERVISORS, Context, number, texts
-from gpolicy.checking.in_force import in_force, of_cluster
-from gpolicy.checking.node_limits import METAVG, VOLUME_GROUP, own_pool
+from gpolicy.checking.context import ENABLED_HYPERVISORS, Context
 from gpolicy.checking.rule import Hit, When, error, hit, information, see, warning
 from gpolicy.findings import Related, Span
-from gpolicy.ganeti.parameter import Path
-from gpolicy.ganeti.vocabulary import IPV4
+from gpolicy.ganeti.vocabulary import IPV4, Path
 from gpolicy.guessing import name_meant, rarer_slips
 from gpolicy.policy.model import ClusterPolicy, Declared, Leaf
 from gpolicy.printable import count, listed
-from gpolicy.resolve.terms import volume_terms
-from gpolicy.rules.shared import STRIPES, Form, conflict, is_access, misformed
+from gpolicy.resolve.desired import volume_terms
+from gpolicy.rules.node_limits import METAVG, VOLUME_GROUP, own_pool
+from gpolicy.rules.shared import STRIPES, Form, conflict, in_force, is_access, misformed, of_cluster
 
 _VOLUME_GROUP: Final = re.compile(r"(?!\.{1,2}$)[A-Za-z0-9_+.][A-Za-z0-9_+.-]*")
 _BUILT_IN: Final = "xenvg"
@@ -132,7 +130,7 @@ def _volume_groups_of(leaf: Leaf) -> Iterator[tuple[str, Span]]:
     if leaf.path == METAVG:
         yield str(leaf.value), leaf.span
     elif leaf.path == _RESERVED:
-        yield from ((text.partition("/")[0], leaf.at(index)) for index, text in enumerate(texts(leaf)))
+        yield from ((text.partition("/")[0], leaf.at(index)) for index, text in enumerate(leaf.texts))
     else:  # of disk_state
         yield leaf.path[2], leaf.document.key_span(leaf.pointer[:3])
 
@@ -198,7 +196,7 @@ def stripes_beyond_volumes(context: Context) -> Iterator[Hit]:
         volumes = promised if promised is not None else min(filter(None, counts), default=math.inf)
         leaves = () if context.exclusive(group) else (context.effective(group, path) for path in STRIPES)
         for leaf in leaves:
-            if leaf is not None and number(leaf) > volumes:
+            if leaf is not None and leaf.number > volumes:
                 has = f"{count(int(volumes), 'volume')} ({'there now' if promised is None else 'promised'})"
                 message = f"{leaf.dotted} is {leaf.value}, but group {group.name} has {has}"
                 promise = group.hardware if promised is not None else None
@@ -211,7 +209,7 @@ def stripes_ignored(context: Context) -> Iterator[Hit]:
     for declared in context.cluster_and_groups:
         exclusive = context.exclusive(declared)
         leaf = context.own(declared, STRIPES[0])
-        if exclusive is not None and leaf is not None and number(leaf) > 1:
+        if exclusive is not None and leaf is not None and leaf.number > 1:
             message = "stripes has no effect: with exclusive storage a disk is striped over all its volumes"
             yield hit(declared, message, leaf.span, "leave it out", see(exclusive.span, "exclusive storage is on here"))
 
@@ -219,7 +217,7 @@ def stripes_ignored(context: Context) -> Iterator[Hit]:
 @warning("GP130")
 def meta_stripes(context: Context) -> Iterator[Hit]:
     for declared, leaf in context.explicit_at(STRIPES[2]):
-        if number(leaf) > 1:
+        if leaf.number > 1:
             message = f"{leaf.value} stripes for metadata of 128 MiB: more disks to fail, and nothing gained"
             yield hit(declared, message, leaf.span, "write 1")
 

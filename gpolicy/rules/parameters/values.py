@@ -9,52 +9,41 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Any, Final, cast
 
-from gpolicy.checking.context import ENABLED_HYPERVISORS, SPINDLE_COUNT, Context, number
-from gpolicy.checking.in_force import in_force, of_cluster, places, together
+from gpolicy.checking.context import ENABLED_HYPERVISORS, SPINDLE_COUNT, Context
 from gpolicy.checking.rule import Hit, Same, When, error, hit, information, see, warning
 from gpolicy.findings import NO_PLAN, REFUSED, Fix
+from gpolicy.ganeti import parameters
 from gpolicy.ganeti.expressible import RESET, InexpressibleError, checked
-from gpolicy.ganeti.parameter import Level, Path, Type
-from gpolicy.ganeti.parameters import (
-    INHERITED_FAMILIES,
-    PARAMETERS,
-    WORDS_SINCE,
-    WORDS_UNTIL,
-    default_in,
-    known_in,
-    kvm,
-    parameter_at,
-    parameters_of,
-)
 from gpolicy.ganeti.releases import release_key, release_of
-from gpolicy.ganeti.vocabulary import GANETI_PORTS, INSTANCE_PORTS, usual_ports
+from gpolicy.ganeti.vocabulary import GANETI_PORTS, INSTANCE_PORTS, Level, Path, Type, usual_ports
 from gpolicy.guessing import is_typing_slip
 from gpolicy.policy import edits
 from gpolicy.policy.model import INHERIT, Leaf
-from gpolicy.printable import count as in_words
-from gpolicy.printable import listed
-from gpolicy.rules.shared import IMAGES, STRIPES, conflict, default_of, is_access
+from gpolicy.printable import count, listed
+from gpolicy.rules import shared
 
 _ALWAYS_EXPRESSIBLE: Final = frozenset({Type.BOOL, Type.FLOAT, Type.CHOICE})  # once they conform to the schema
 NO_DEVICE: Final = frozenset({"scsi", "sd", "mtd", "pflash"})
 """Types of disks that Ganeti takes and QEMU has no device for. Up to 3.0, Ganeti leaves them to QEMU."""
 CD_ROMS: Final = frozenset({"ide", "paravirtual", "scsi-cd"})
 """Types of CD-ROM drives that Ganeti 3.1 makes."""
-_IMAGES: Final = (kvm("cdrom_image_path"), kvm("cdrom2_image_path"))
+_IMAGES: Final = (parameters.kvm("cdrom_image_path"), parameters.kvm("cdrom2_image_path"))
 _ADDRESSES: Final = (
     ("rbd", "pool", re.compile(r"\w+"), "only letters, digits and _"),
     ("rbd", "user-id", re.compile(r"[a-z0-9._-]*"), "only a-z, 0-9, -, . and _"),
     ("gluster", "host", re.compile(r"[^:]+"), "an IPv4 address or a name"),
 )
 """By disk template: a parameter in the address of a disk, and the form of it that Ganeti 3.1 can read."""
-_COUNTS: Final[tuple[Path, ...]] = (SPINDLE_COUNT, *STRIPES, ("beparams", "vcpus"))
+_COUNTS: Final[tuple[Path, ...]] = (SPINDLE_COUNT, *shared.STRIPES, ("beparams", "vcpus"))
 _SSH: Final[Path] = ("ndparams", "ssh_port")
 _GLUSTER: Final[Path] = ("diskparams", "gluster", "port")
 _MIGRATION: Final[tuple[Path, ...]] = tuple(
     ("hvparams", hypervisor, "migration_port") for hypervisor in ("kvm", "xen-hvm", "xen-pvm")
 )
 _USUAL_PORTS: Final = {
-    parameter.path: parameter.default for parameter in PARAMETERS if parameter.path in (_GLUSTER, *_MIGRATION)
+    parameter.path: parameter.default
+    for parameter in parameters.PARAMETERS
+    if parameter.path in (_GLUSTER, *_MIGRATION)
 }
 _USUAL_SSH: Final = 22
 _UIDS: Final[Path] = ("uid_pool",)
@@ -65,14 +54,16 @@ _TWO_IDS: Final = 8  # digits: two IDs without the dash between them
 @cache
 def _unknown_in(version: str) -> frozenset[Path]:
     """Return the paths of all parameters that a release does not have."""
-    return frozenset(parameter.path for parameter in PARAMETERS if not known_in(parameter, version))
+    return frozenset(
+        parameter.path for parameter in parameters.PARAMETERS if not parameters.known_in(parameter, version)
+    )
 
 
 @error("GP101", stays=REFUSED)
 def parameter_not_in_version(context: Context) -> Iterator[Hit]:
     yield from _words(context)
     for declared, leaf in context.explicit():
-        parameter = parameter_at(leaf.path)
+        parameter = parameters.parameter_at(leaf.path)
         if parameter is None or parameter.path not in _unknown_in(context.version):
             continue
         gone = bool(parameter.until) and release_key(context.version) >= release_key(parameter.until)
@@ -83,14 +74,14 @@ def parameter_not_in_version(context: Context) -> Iterator[Hit]:
 
 
 def _words(context: Context) -> Iterator[Hit]:
-    for table, has_it in ((WORDS_SINCE, True), (WORDS_UNTIL, False)):
+    for table, has_it in ((parameters.WORDS_SINCE, True), (parameters.WORDS_UNTIL, False)):
         for (path, word), release in table.items():
             for declared, leaf in context.explicit_at(path):
                 if leaf.value != word or (release_key(context.version) >= release_key(release)) is has_it:
                     continue
                 when = f"it comes with {release}" if has_it else f"it was removed in {release}"
                 message = f"Ganeti {context.version} knows no value {word!r} of {leaf.dotted}: {when}"
-                hint = f"write {default_of(context, path)}, which is the default, or correct ganeti_version"
+                hint = f"write {shared.default_of(context, path)}, which is the default, or correct ganeti_version"
                 yield hit(declared, message, leaf.span, hint)
 
 
@@ -98,7 +89,7 @@ def _words(context: Context) -> Iterator[Hit]:
 def access_inherit(context: Context) -> Iterator[Hit]:
     for declared in context.policy.objects:
         for leaf in context.leaves(declared).values():
-            if leaf.value is INHERIT and is_access(leaf.path):
+            if leaf.value is INHERIT and shared.is_access(leaf.path):
                 hint = "write the cluster's value here, and change both together"
                 yield hit(declared, f"Ganeti cannot reset {leaf.dotted}", leaf.span, hint)
 
@@ -107,8 +98,8 @@ def access_inherit(context: Context) -> Iterator[Hit]:
 def not_expressible(context: Context) -> Iterator[Hit]:
     for declared in context.policy.objects:
         for leaf in context.leaves(declared).values():
-            parameter = parameter_at(leaf.path)
-            other = leaf.path in IMAGES or (leaf.value is INHERIT and is_access(leaf.path))
+            parameter = parameters.parameter_at(leaf.path)
+            other = leaf.path in shared.IMAGES or (leaf.value is INHERIT and shared.is_access(leaf.path))
             if parameter is None or other or parameter.path in _unknown_in(context.version):
                 continue  # another rule's matter
             if leaf.value is not INHERIT and parameter.type in _ALWAYS_EXPRESSIBLE:
@@ -134,16 +125,18 @@ def _lower_case(context: Context, leaf: Leaf) -> Fix | None:
 @error("GP106")
 def port_range(context: Context) -> Iterator[Hit]:
     for declared, leaf in context.explicit_at(_SSH, _GLUSTER):
-        if not 1 <= number(leaf) <= 65535:
+        if not 1 <= leaf.number <= 65535:
             message = f"{leaf.dotted} is {leaf.value}, which is not a TCP port"
-            hint = f"write the port that is meant, from 1 to 65535; the default is {default_of(context, leaf.path)}"
+            hint = (
+                f"write the port that is meant, from 1 to 65535; the default is {shared.default_of(context, leaf.path)}"
+            )
             yield hit(declared, message, leaf.span, hint)
 
 
 @error("GP107")
 def count_below_one(context: Context) -> Iterator[Hit]:
     for declared, leaf in context.explicit_at(*_COUNTS):
-        if number(leaf) < 1:
+        if leaf.number < 1:
             of_node = "write the number of disks of a node: 0 does not mean unlimited"
             hint = of_node if leaf.path == SPINDLE_COUNT else "write 1 or more"
             yield hit(declared, f"{leaf.dotted} is {leaf.value}: it must be at least 1", leaf.span, hint)
@@ -153,7 +146,11 @@ def count_below_one(context: Context) -> Iterator[Hit]:
 def override_repeats_cluster(context: Context) -> Iterator[Hit]:
     for group in context.groups:
         for path, leaf in context.leaves(group).items():
-            above = context.cluster_leaf(path) if path[0] in INHERITED_FAMILIES and not is_access(path) else None
+            above = (
+                context.cluster_leaf(path)
+                if path[0] in parameters.INHERITED_FAMILIES and not shared.is_access(path)
+                else None
+            )
             if above is not None and above.value == leaf.value:
                 message = f"{leaf.dotted} equals the cluster's value, but will not follow it"
                 related = see(above.span, "the cluster's value")
@@ -166,17 +163,17 @@ def default_moves(context: Context) -> Iterator[Hit]:
     written = release_of(cluster.ganeti_version) if cluster else None
     if cluster is None or written is None or written == version:
         return
-    enabled = of_cluster(context, ENABLED_HYPERVISORS)
-    for parameter in parameters_of(Level.CLUSTER):
+    enabled = shared.of_cluster(context, ENABLED_HYPERVISORS)
+    for parameter in parameters.parameters_of(Level.CLUSTER):
         if parameter.new_default is None or context.cluster_leaf(parameter.path) is not None:
             continue
         if enabled is not None and parameter.family == "hvparams" and parameter.path[1] not in enabled.texts:
             continue
-        before, after = (json.dumps(default_in(parameter, release)) for release in (written, version))
+        before, after = (json.dumps(parameters.default_in(parameter, release)) for release in (written, version))
         if before != after:
             name = ".".join(parameter.path)
             message = f"Ganeti {version} has another default of {name} than {written}: {after}, not {before}"
-            has = in_force(context, cluster, parameter.path)
+            has = shared.in_force(context, cluster, parameter.path)
             note = f"; the cluster has {json.dumps(has.value)}" if has is not None else ""
             span = cluster.document.value_span(("ganeti_version",))
             yield hit(cluster, message + note, span, "declare the one that you want")
@@ -184,7 +181,7 @@ def default_moves(context: Context) -> Iterator[Hit]:
 
 @warning("GP139", When.MORE_WITH_STATE)
 def starts_no_instance_in_version(context: Context) -> Iterator[Hit]:
-    for declared, leaf in context.explicit_at(kvm("machine_version")):
+    for declared, leaf in context.explicit_at(parameters.kvm("machine_version")):
         if kind := re.match("(?:pc-)?q35|microvm", str(leaf.value)):
             message = f"Ganeti starts no instance with a machine of type {kind[0]}, which has no bus pci.0"
             yield hit(declared, message, leaf.span, "write a type such as pc-i440fx-7.2")
@@ -197,7 +194,9 @@ def starts_no_instance_in_version(context: Context) -> Iterator[Hit]:
 
 def _disks(context: Context) -> Iterator[Hit]:
     is_new = release_key(context.version) >= release_key("3.1")
-    for declared, leaf in context.explicit_at(kvm("disk_type"), *([kvm("cdrom_disk_type")] if is_new else [])):
+    for declared, leaf in context.explicit_at(
+        parameters.kvm("disk_type"), *([parameters.kvm("cdrom_disk_type")] if is_new else [])
+    ):
         if leaf.path[-1] == "disk_type" and leaf.value in NO_DEVICE - (set() if is_new else {"pflash"}):
             message = f"Ganeti {context.version} starts no instance with disk_type {leaf.value}:"
             message += " QEMU has no such device"
@@ -213,29 +212,29 @@ def _images(context: Context) -> Iterator[Hit]:
             message = f"Ganeti {context.version} starts no instance with {leaf.path[-1]} from a server of FTP"
             yield hit(declared, message, leaf.span, "write a file, or an http or https URL")
     for image in _IMAGES:
-        for declared, (path, disk) in together(context, image, kvm("disk_type")):
-            own = in_force(context, declared, kvm("cdrom_disk_type"))
+        for declared, (path, disk) in shared.together(context, image, parameters.kvm("disk_type")):
+            own = shared.in_force(context, declared, parameters.kvm("cdrom_disk_type"))
             if path.value and (own is None or own.value == "") and disk.value not in CD_ROMS:
                 message = f"Ganeti {context.version} starts no instance with {path.path[-1]}: without a"
                 message += f" cdrom_disk_type the CD-ROM is of disk_type {disk.value}"
-                yield conflict(context, declared, message, "write cdrom_disk_type: ide", path, disk)
+                yield shared.conflict(context, declared, message, "write cdrom_disk_type: ide", path, disk)
 
 
 def _in_userspace(context: Context) -> Iterator[Hit]:
     for template, name, taken, wanted in _ADDRESSES:
         access: Path = ("diskparams", template, "access")
-        for declared, (mode, value) in together(context, access, ("diskparams", template, name)):
+        for declared, (mode, value) in shared.together(context, access, ("diskparams", template, name)):
             if mode.value == "userspace" and not taken.fullmatch(str(value.value)):
                 message = f"Ganeti {context.version} starts no instance with disks of {template} in userspace"
                 message += f": {name} {json.dumps(value.value, ensure_ascii=False)} is not {wanted}"
-                yield conflict(context, declared, message, "write access: kernelspace", value, mode)
+                yield shared.conflict(context, declared, message, "write access: kernelspace", value, mode)
 
 
 @warning("GP117", When.MORE_WITH_STATE)
 def port_taken(context: Context) -> Iterator[Hit]:
     for declared, leaf in context.explicit_at(_SSH, _GLUSTER, *_MIGRATION):
-        port = number(leaf)
-        ssh = in_force(context, declared, _SSH) if leaf.path != _SSH else None
+        port = leaf.number
+        ssh = shared.in_force(context, declared, _SSH) if leaf.path != _SSH else None
         users = (
             ("DRBD disks and consoles of instances", INSTANCE_PORTS[0] <= port <= INSTANCE_PORTS[1]),
             (usual_ports().get(int(port), ""), (leaf.path, port) not in {(_GLUSTER, 24007), (_GLUSTER, 24008)}),
@@ -278,7 +277,7 @@ def uid_pool_of_others(context: Context) -> Iterator[Hit]:
 
 @warning("GP119", When.MORE_WITH_STATE | When.WHOLE)
 def uid_pool_too_small(context: Context) -> Iterator[Hit]:
-    cluster, model = context.policy.cluster, of_cluster(context, kvm("security_model"))
+    cluster, model = context.policy.cluster, shared.of_cluster(context, parameters.kvm("security_model"))
     if cluster is None or model is None or model.value != "pool":
         return
     leaf = context.cluster_leaf(_UIDS)
@@ -286,11 +285,11 @@ def uid_pool_too_small(context: Context) -> Iterator[Hit]:
     own = [item for item in (leaf, model.leaf) if item is not None]
     if not own or not isinstance(ranges, list) or not all(isinstance(item, list) for item in ranges):
         return
-    count = sum(int(str(high)) - int(str(low)) + 1 for low, high in cast(list[Any], ranges))
+    present = sum(int(str(high)) - int(str(low)) + 1 for low, high in cast(list[Any], ranges))
     needed = _instances_of_a_node(context)
-    if count < needed:
-        place, related, _ = places(context, cluster, model)
-        has = in_words(count, "user ID") if count else "no user IDs"
+    if present < needed:
+        place, related, _ = shared.places(context, cluster, model)
+        has = count(present, "user ID") if present else "no user IDs"
         is_said = leaf is not None or context.state is not None
         where = "uid_pool has" if is_said else "the policy declares no uid_pool, which has"
         message = f"security_model pool needs a user ID for each instance of a node, {needed} or more,"

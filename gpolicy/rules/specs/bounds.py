@@ -8,7 +8,7 @@ from dataclasses import replace
 from itertools import islice
 from typing import Final
 
-from gpolicy.checking.context import DISK_TEMPLATES, MINMAX, Context, number, texts
+from gpolicy.checking.context import DISK_TEMPLATES, MINMAX, Context
 from gpolicy.checking.pairs import MAX_PAIRS, Pair, amount, nearest
 from gpolicy.checking.rule import Hit, When, error, hit, see, warning
 from gpolicy.findings import REFUSED, Related, RuleParameter
@@ -64,7 +64,7 @@ def _unlike_others(context: Context, declared: Declared, pair: Pair, name: str) 
     """Return the cure of the bound of a size that is far from that of the other sizes, or else of std, by the bound."""
     bounds = {"min": pair.minimum[name], "max": pair.maximum[name]}
     std = context.cluster_leaf(("ipolicy", "std", name))
-    beside = [number(std)] if std is not None else []
+    beside = [std.number] if std is not None else []
     beside += [pair.minimum["cpu-count"] * _USUAL, pair.maximum["cpu-count"] * _USUAL] if name == "memory-size" else []
     others = [other for other in context.pairs(declared)[:MAX_PAIRS] if other.index != pair.index]
     others = others or [other for of, other in islice(context.each_pair(), MAX_PAIRS) if of is not declared]
@@ -112,7 +112,7 @@ def spec_max_above_ceiling(context: Context) -> Iterator[Hit]:
 def spec_min_zero(context: Context) -> Iterator[Hit]:
     for declared, pair in context.each_pair():
         templates = context.effective(declared, DISK_TEMPLATES)
-        with_disks = templates is not None and "diskless" not in texts(templates)
+        with_disks = templates is not None and "diskless" not in templates.texts
         for name in ("memory-size", "cpu-count", *(["disk-count"] if with_disks else [])):
             if pair.minimum[name] == 0 < pair.maximum[name]:
                 message = f"{pair.title} the minimum {name} is 0, but every instance has some"
@@ -123,7 +123,7 @@ def spec_min_zero(context: Context) -> Iterator[Hit]:
 def spec_without_disks(context: Context) -> Iterator[Hit]:
     for declared, _, pairs in context.minmax():
         allowed = context.effective(declared, DISK_TEMPLATES)
-        if allowed is not None and "diskless" in texts(allowed):
+        if allowed is not None and "diskless" in allowed.texts:
             continue
         for pair in pairs:
             for name in ("disk-count", "disk-size"):
@@ -183,7 +183,7 @@ def std_outside(context: Context) -> Iterator[Hit]:
     pairs = context.pairs(cluster) if cluster else ()
     if cluster is None or not all(pair.possible for pair in pairs):
         return  # std may lie in what is meant
-    sizes = {name: int(number(leaf)) for name, leaf in std.items()}
+    sizes = {name: int(leaf.number) for name, leaf in std.items()}
     if not pairs or not all(pair.outside(sizes.items()) for pair in pairs):
         return
     pair = nearest(pairs, sizes.items())
@@ -212,7 +212,7 @@ def std_fits_no_group(context: Context) -> Iterator[Hit]:
     if len(std) != len(SPEC_PARAMETERS) or not known:
         return
     own = [group for group, _ in groups if context.own(group, MINMAX)]
-    sizes = [(name, int(number(leaf))) for name, leaf in std.items()]
+    sizes = [(name, int(leaf.number)) for name, leaf in std.items()]
     cluster = context.pairs(context.policy.cluster) if context.policy.cluster else ()
     fits_nowhere = bool(cluster) and all(pair.outside(sizes) for pair in cluster)  # GP205
     if not own or fits_nowhere or not all(pair.outside(sizes) for _, pairs in groups for pair in pairs):

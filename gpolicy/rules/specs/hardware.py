@@ -8,16 +8,15 @@ from dataclasses import dataclass, field, replace
 from math import ceil
 from typing import Any, Final
 
-from gpolicy.checking.context import SPINDLE_COUNT, SPINDLE_RATIO, VCPU_RATIO, Context, name_of, number
-from gpolicy.checking.in_force import groups_where, in_force
-from gpolicy.checking.node_limits import excesses_by_group, kept_by_node, kept_disk, promised_size
+from gpolicy.checking.context import SPINDLE_COUNT, SPINDLE_RATIO, VCPU_RATIO, Context
 from gpolicy.checking.pairs import JUDGES, amount, comparable
 from gpolicy.checking.rule import Hit, When, error, hit, see, warning
 from gpolicy.findings import Finding, Related, RuleParameter, Span
-from gpolicy.ganeti.parameter import Level
+from gpolicy.ganeti.vocabulary import Level
 from gpolicy.policy.model import ClusterPolicy, Declared, GroupPolicy, Leaf, Policy
-from gpolicy.printable import count as in_words
-from gpolicy.printable import named
+from gpolicy.printable import count, named
+from gpolicy.rules.node_limits import excesses_by_group, kept_by_node, kept_disk, promised_size
+from gpolicy.rules.shared import groups_where, in_force
 
 _MANY_VOLUMES: Final = 4
 """With fewer, a volume may be an array of many disks."""
@@ -56,7 +55,7 @@ def spec_max_beyond_hardware(context: Context) -> Iterator[Hit]:
                 message, related = excess.sentence("a node"), excess.limit.places
                 yield hit(group, message, excess.place, hint, related)
     if left_out := [group for group in context.groups if group.name not in context.once(excesses_by_group)]:
-        message = f"the sizes of {in_words(len(left_out), 'group')} are not compared with what nodes have"
+        message = f"the sizes of {count(len(left_out), 'group')} are not compared with what nodes have"
         yield hit(left_out[0], message, left_out[0].span, "the policy has too many groups and sizes for that: split it")
 
 
@@ -84,7 +83,7 @@ def _unbalanced(group: GroupPolicy, least: float, most: float) -> Iterator[Hit]:
     if memory is not None and cpus is not None:
         each, is_small = memory.value / cpus.value, memory.value < _SMALL_NODE and cpus.value < 16
         if not (least / 5 if is_small else least) <= each <= most:
-            what = f"{amount('memory-size', memory.value)} of memory for {in_words(cpus.value, 'CPU')}"
+            what = f"{amount('memory-size', memory.value)} of memory for {count(cpus.value, 'CPU')}"
             message = f"{what} is far too {'much' if each > most else 'little'}"
             related = see(cpus.span, "the CPUs are here")
             meant = memory.value // _GIB if each > most else memory.value * _GIB
@@ -99,9 +98,9 @@ def _spindles(context: Context) -> Iterator[Hit]:
     for declared, spindles in context.explicit_at(SPINDLE_COUNT):
         for group in groups_where(context, declared, spindles):
             volumes = group.hardware.pv_count if group.hardware else None
-            times = number(spindles) / volumes.value if volumes is not None and volumes.value else 0
+            times = spindles.number / volumes.value if volumes is not None and volumes.value else 0
             if volumes and volumes.value >= _MANY_VOLUMES and _ONE_DIGIT_MORE[0] <= times <= _ONE_DIGIT_MORE[1]:
-                message = f"spindle_count is {spindles.value}, but nodes of {name_of(group)} have {volumes.value}"
+                message = f"spindle_count is {spindles.value}, but nodes of {group.title} have {volumes.value}"
                 message += " volumes"
                 related = see(volumes.span, "they are promised here")
                 yield hit(declared, message, spindles.span, "correct one of them", related)
@@ -142,12 +141,12 @@ def _is_usual_cpus(cpus: int) -> bool:
 
 @warning("GP223", When.MORE_WITH_STATE)
 def spindle_use_beyond_ratio(context: Context) -> Iterator[Hit]:
-    sets = [number(leaf) for declared, leaf in context.explicit_at(SPINDLE_COUNT) if declared.level is Level.NODE]
+    sets = [leaf.number for declared, leaf in context.explicit_at(SPINDLE_COUNT) if declared.level is Level.NODE]
     for declared in context.cluster_and_groups:
-        ratio, count = (in_force(context, declared, path) for path in (SPINDLE_RATIO, SPINDLE_COUNT))
-        if ratio is None or count is None or count.number < 1 or context.exclusive(declared):  # GP107
+        ratio, spindle_count = (in_force(context, declared, path) for path in (SPINDLE_RATIO, SPINDLE_COUNT))
+        if ratio is None or spindle_count is None or spindle_count.number < 1 or context.exclusive(declared):  # GP107
             continue
-        spindles = max([count.number, *sets, *_observed(context, declared)])
+        spindles = max([spindle_count.number, *sets, *_observed(context, declared)])
         limit = ratio.number * spindles
         for pair in comparable(context.pairs(declared)):
             bound = next((end for end in ("min", "max") if pair.bound(end)["spindle-use"] > limit), None)
@@ -155,7 +154,7 @@ def spindle_use_beyond_ratio(context: Context) -> Iterator[Hit]:
                 verb = "requires" if bound == "min" else "allows"
                 message = f"{pair.title} {verb} a spindle-use of {pair.bound(bound)['spindle-use']}, but a node"
                 message += f" takes {limit:g} (spindle_count {spindles:g}, ratio {ratio.number:g})"
-                leaves = (ratio.leaf, count.leaf)
+                leaves = (ratio.leaf, spindle_count.leaf)
                 related = tuple(Related(leaf.span, f"{leaf.path[1]} is here") for leaf in leaves if leaf)
                 hint = "raise spindle-ratio or spindle_count, or lower the bound"
                 yield hit(declared, message, pair.at(bound, "spindle-use"), hint, related)
@@ -163,9 +162,9 @@ def spindle_use_beyond_ratio(context: Context) -> Iterator[Hit]:
 
 def _observed(context: Context, declared: Declared) -> Iterator[float]:
     for node in context.members.hosts_in(declared) if isinstance(declared, GroupPolicy) else ():
-        count = node.own.get(SPINDLE_COUNT)
-        if isinstance(count, int | float):
-            yield count
+        spindle_count = node.own.get(SPINDLE_COUNT)
+        if isinstance(spindle_count, int | float):
+            yield spindle_count
 
 
 @dataclass(frozen=True, slots=True)
@@ -303,7 +302,7 @@ def _taking(context: Context, group: GroupPolicy) -> Iterator[_Figure]:
         *kept_disk(context, group),
     )
     for leaf in kept:
-        if number(leaf) > 0:
+        if leaf.number > 0:
             yield _of_leaf(context, group, leaf, 0)
     for path, usual in ((VCPU_RATIO, 1), (SPINDLE_RATIO, _SPINDLES_SHARED)):
         ratio = in_force(context, group, path)

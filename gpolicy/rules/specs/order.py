@@ -7,7 +7,7 @@ from itertools import combinations
 from math import log
 from typing import Final
 
-from gpolicy.checking.context import Context, number
+from gpolicy.checking.context import Context
 from gpolicy.checking.pairs import MAX_PAIRS, Pair, amount, comparable, describe_region
 from gpolicy.checking.rule import Hit, error, hit, information, see, warning
 from gpolicy.findings import Related, RuleParameter
@@ -102,9 +102,9 @@ def spec_not_countable(context: Context) -> Iterator[Hit]:
                 message = f"{pair.title} requires {least} disks, but hspace counts with one, and so counts none"
                 yield hit(declared, message, pair.at("min", "disk-count"))
             low, high = (bound["spindle-use"] for bound in (pair.minimum, pair.maximum))
-            if std is not None and not low <= number(std) <= high and context.exclusive(declared) is None:
+            if std is not None and not low <= std.number <= high and context.exclusive(declared) is None:
                 message = f"{pair.title} allows a spindle-use of {low} to {high}, but hspace counts with that of"
-                message += f" std, {number(std):g}, and so counts none"
+                message += f" std, {std.number:g}, and so counts none"
                 yield hit(declared, message, pair.at("min", "spindle-use"), related=see(std.span, "std is here"))
             for name, step in _STEPS.items():
                 low, high = pair.minimum[name], pair.maximum[name]

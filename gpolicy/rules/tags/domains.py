@@ -9,18 +9,16 @@ from difflib import SequenceMatcher
 from itertools import islice
 from typing import Any, Final
 
-from gpolicy.checking.context import DISK_TEMPLATES, ENABLED_TEMPLATES, Context, texts
-from gpolicy.checking.in_force import of_cluster
+from gpolicy.checking.context import DISK_TEMPLATES, ENABLED_TEMPLATES, Context
 from gpolicy.checking.rule import Hit, When, hit, warning
 from gpolicy.checking.tags import HTOOLS, Tag
 from gpolicy.findings import Fix, Related, RuleParameter, Span
-from gpolicy.ganeti.parameter import Level
-from gpolicy.ganeti.vocabulary import TAG_FAMILIES
+from gpolicy.ganeti.vocabulary import TAG_FAMILIES, Level
 from gpolicy.guessing import MOST_GUESSES, MOST_KNOWN, closest, name_meant, rarer_slips
 from gpolicy.policy.edits import fix, remove_entry
 from gpolicy.policy.model import RULES, GroupPolicy
 from gpolicy.policy.source_file import Pointer, YamlDocument
-from gpolicy.rules.shared import sizes_of
+from gpolicy.rules.shared import of_cluster, sizes_of
 
 _HOUSINGS: Final = frozenset(
     ["aisle", "blade", "cabinet", "cage", "chassis", "data-center", "datacenter", "datacentre", "enclosure", "rack"]
@@ -67,7 +65,7 @@ def without_prefix(written: str) -> str:
     return written.removeprefix(family).rstrip(":")
 
 
-def domains(context: Context, family: str) -> dict[str, Tag | None]:
+def domains_of(context: Context, family: str) -> dict[str, Tag | None]:
     """Return what tags of a family (nlocation, migration) are about, with the declared tag; None for observed ones."""
     found: dict[str, Tag | None] = dict.fromkeys(observed(context, family))
     for tag in context.tags:
@@ -78,7 +76,7 @@ def domains(context: Context, family: str) -> dict[str, Tag | None]:
 
 def domains_of_nodes(context: Context) -> dict[str, Tag | None]:
     """Return all domains of nodes, those of failure and those of migration, in the same way."""
-    return {**domains(context, "nlocation"), **domains(context, "migration")}
+    return {**domains_of(context, "nlocation"), **domains_of(context, "migration")}
 
 
 def unread_places(context: Context) -> list[str]:
@@ -171,7 +169,7 @@ def has_mirrors(context: Context, group: GroupPolicy) -> bool:
     """Return whether a group may have DRBD disks, as far as the policy or the cluster says."""
     allowed, enabled = context.effective(group, DISK_TEMPLATES), of_cluster(context, ENABLED_TEMPLATES)
     is_enabled = enabled is None or "drbd" in enabled.texts
-    return is_enabled and (allowed is None or "drbd" in texts(allowed)) and context.exclusive(group) is None
+    return is_enabled and (allowed is None or "drbd" in allowed.texts) and context.exclusive(group) is None
 
 
 class Names:

@@ -9,32 +9,15 @@ from dataclasses import dataclass
 from typing import Final
 
 from gpolicy.checking.context import Context
-from gpolicy.checking.in_force import is_closed
 from gpolicy.checking.rule import Hit, When, hit, information, warning
 from gpolicy.checking.tags import HTOOLS, Tag, TaggedNode
 from gpolicy.findings import Related, Span
-from gpolicy.ganeti.parameter import Level
-from gpolicy.ganeti.vocabulary import TAG_FAMILIES
+from gpolicy.ganeti.vocabulary import TAG_FAMILIES, Level
 from gpolicy.guessing import did_you_mean_one_of
-from gpolicy.policy.node_patterns import unlikely
+from gpolicy.policy.model import unlikely
 from gpolicy.printable import listed, named
-from gpolicy.rules.shared import unknown_in_sets
-from gpolicy.rules.tags.domains import (
-    PLACES,
-    Names,
-    allowed_migrations,
-    begins_of,
-    domains,
-    domains_of_nodes,
-    has_mirrors,
-    in_two,
-    known_node_tags,
-    misspelt_domains,
-    observed,
-    suffixes,
-    unread_places,
-    why_almost,
-)
+from gpolicy.rules.shared import is_closed, unknown_in_sets
+from gpolicy.rules.tags import domains
 
 _MOST_GROUPS: Final = 6  # named in one message
 _SHARED: Final = "tag the nodes by what they really share"
@@ -42,16 +25,16 @@ _SHARED: Final = "tag the nodes by what they really share"
 
 @warning("GP507", When.MORE_WITH_STATE | When.WHOLE)
 def desired_location_without_domain(context: Context) -> Iterator[Hit]:
-    domains = suffixes(context.tags, "nlocation") | observed(context, "nlocation")
-    for tag in context.tags if not misspelt_domains(context) else ():
+    known = domains.suffixes(context.tags, "nlocation") | domains.observed(context, "nlocation")
+    for tag in context.tags if not domains.misspelt_domains(context) else ():
         if tag.family != "desiredlocation" or not tag.suffix or (tag.typed and tag.suffix.startswith(HTOOLS)):
             continue
-        begins = (f"{domain}:" for domain in domains)
+        begins = (f"{domain}:" for domain in known)
         if not any(begin.startswith(tag.suffix) or tag.suffix.startswith(begin) for begin in begins):
             name = tag.suffix.rstrip(":")
             message, hint = f"node tags {name}:… belong to no failure domain", f"declare the failure domain {name!r}"
-            if domains and not any(text.startswith(f"{name}:") for text in known_node_tags(context)):
-                hint = did_you_mean_one_of(name, "failure domains", domains)
+            if known and not any(text.startswith(f"{name}:") for text in domains.known_node_tags(context)):
+                hint = did_you_mean_one_of(name, "failure domains", known)
             yield hit(tag.label, message, tag.span, hint)
 
 
@@ -63,7 +46,7 @@ def failure_domain_undivided(context: Context) -> Iterator[Hit]:
     for group, each in context.tagged_groups.items():
         for name in each.domains:
             of_domain[name].append((group, each))
-    for name, tag in domains(context, "nlocation").items() if context.state is None else ():
+    for name, tag in domains.domains_of(context, "nlocation").items() if context.state is None else ():
         there = context.tagged_by_domain.get(name, [])
         twice = {item for node in there if len(node.of(name)) > 1 for item in node.of(name)}
         groups = of_domain[name]
@@ -116,7 +99,7 @@ def _words(text: str) -> set[str]:
 
 def _places_mirrors(context: Context, name: str) -> bool:
     group = context.policy.groups.get(name)
-    return group is None or (not is_closed(context, group) and has_mirrors(context, group))
+    return group is None or (not is_closed(context, group) and domains.has_mirrors(context, group))
 
 
 @warning("GP520", When.MORE_WITH_STATE | When.WHOLE)
@@ -124,9 +107,11 @@ def failure_domain_incomplete(context: Context) -> Iterator[Hit]:
     slips = [nodes for nodes in context.policy.node_sets if any(unlikely(entry.value) for entry in nodes.nodes)]
     unknown = unknown_in_sets(context, context.state.nodes if context.state else None)
     slips += [nodes for nodes, _ in unknown]  # their tags may be meant for the node that lacks them
-    meant = {begin for nodes in slips for tag in nodes.tags or () for begin in begins_of(tag.value)}
-    failure = domains(context, "nlocation")
-    upgrades = {begin for pair in allowed_migrations(context) for tag in pair for begin in begins_of(tag)}
+    meant = {begin for nodes in slips for tag in nodes.tags or () for begin in domains.begins_of(tag.value)}
+    failure = domains.domains_of(context, "nlocation")
+    upgrades = {
+        begin for pair in domains.allowed_migrations(context) for tag in pair for begin in domains.begins_of(tag)
+    }
     at_place: dict[tuple[str, str, int], tuple[Span | None, list[_Lacking]]] = {}
     migration = (item for item in _domains_of_groups(context, "migration") if item[0] not in failure)
     left = 100_000  # tags of nodes that are compared with the name of a domain
@@ -135,8 +120,10 @@ def failure_domain_incomplete(context: Context) -> Iterator[Hit]:
         """Return whether a node has a tag that GP522 takes for a mistyped one of a domain."""
         nonlocal left
         left -= len(node.tags)
-        names = Names([domain])
-        return left > 0 and any(place is not None and why_almost(tag, names) for tag, place in node.tags.items())
+        names = domains.Names([domain])
+        return left > 0 and any(
+            place is not None and domains.why_almost(tag, names) for tag, place in node.tags.items()
+        )
 
     for domain, tag, group, nodes in (*_domains_of_groups(context), *migration):
         if domain in meant or (domain not in failure and domain not in upgrades):
@@ -215,25 +202,25 @@ def _is_in_now(context: Context, node: str, domain: str) -> bool:
 
 @information("GP521", When.MORE_WITH_STATE)
 def node_in_two_domains(context: Context) -> Iterator[Hit]:
-    names = [name for name in domains(context, "nlocation") if name.lower() not in PLACES]
-    return in_two(context, names)
+    names = [name for name in domains.domains_of(context, "nlocation") if name.lower() not in domains.PLACES]
+    return domains.in_two(context, names)
 
 
 @warning("GP528", When.MORE_WITH_STATE)
 def node_in_two_places(context: Context) -> Iterator[Hit]:
-    names = [name for name in domains(context, "nlocation") if name.lower() in PLACES]
-    return in_two(context, names, "leave it the tag of the place where it is: tags of sets add up")
+    names = [name for name in domains.domains_of(context, "nlocation") if name.lower() in domains.PLACES]
+    return domains.in_two(context, names, "leave it the tag of the place where it is: tags of sets add up")
 
 
 @warning("GP532", When.MORE_WITH_STATE | When.WHOLE)
 def places_without_domain(context: Context) -> Iterator[Hit]:
-    if suffixes(context.tags, "nlocation"):
+    if domains.suffixes(context.tags, "nlocation"):
         return
     entries = [owned for rules in context.policy.tag_rules for owned in rules.owns]
     prefix = TAG_FAMILIES["nlocation"]
     of_cluster = (entry for entry in entries if Level.CLUSTER in entry.value.levels)
     owned = next((entry for entry in of_cluster if prefix.startswith(entry.value.prefix)), None)
-    names = unread_places(context) if owned is not None else []
+    names = domains.unread_places(context) if owned is not None else []
     if owned is not None and names:
         tags = listed(f"{name}:…" for name in names)
         message = f"nodes have tags {tags}, but no failure domain is declared, and a plan removes those there are"
@@ -244,7 +231,7 @@ def _domains_of_groups(
     context: Context, family: str = "nlocation"
 ) -> Iterator[tuple[str, Tag | None, str, tuple[TaggedNode, ...]]]:
     """Yield each domain of a family with each group whose nodes are known, and the declared tag (None: observed)."""
-    names = domains(context, family)
+    names = domains.domains_of(context, family)
     for group, nodes in context.tagged_nodes.items() if names else ():
         for domain, tag in names.items():
             yield domain, tag, group, nodes
@@ -262,7 +249,7 @@ def _place(nodes: tuple[TaggedNode, ...], domain: str, tag: Tag | None) -> tuple
 
 @warning("GP523", when=When.MORE_WITH_STATE | When.WHOLE)
 def owned_prefix_idle(context: Context) -> Iterator[Hit]:
-    prefixes = Names(tag.text.partition(":")[0] for tag in context.tags if ":" in tag.text)
+    prefixes = domains.Names(tag.text.partition(":")[0] for tag in context.tags if ":" in tag.text)
     used, left = context.once(_ownership)
     for rules in context.policy.tag_rules:
         for owned in rules.owns:
@@ -285,7 +272,7 @@ def owned_prefix_idle(context: Context) -> Iterator[Hit]:
 @information("GP531", when=When.MORE_WITH_STATE | When.WHOLE)
 def domain_not_owned(context: Context) -> Iterator[Hit]:
     used, left = context.once(_ownership)
-    names = domains_of_nodes(context)
+    names = domains.domains_of_nodes(context)
     owned = (owned for rules in context.policy.tag_rules for owned in rules.owns)
     for entry in owned if left else ():
         prefix, levels = entry.value.prefix, entry.value.levels
@@ -305,4 +292,4 @@ def _ownership(context: Context) -> tuple[dict[str, set[Level]], str]:
             used[begin].add(tag.level)
         if tag.level is Level.NODE and not having_it:
             loose.add(tag.text.partition(":")[0])
-    return used, min(loose & domains_of_nodes(context).keys(), default="")
+    return used, min(loose & domains.domains_of_nodes(context).keys(), default="")

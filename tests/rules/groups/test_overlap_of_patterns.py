@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpolicy.checking.tags import share_nodes, takes_in
-from gpolicy.policy.node_patterns import matches
+from gpolicy.policy.model import matches
 from gpolicy.rules.groups.nodes import MOST_COMPARED, _could_meet
 from tests.laws import examples
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from gpolicy.checking import value_schema
+from gpolicy.checking.checking import Checker
 from gpolicy.checking.consequences import one_for_each_missing
-from gpolicy.checking.repository import Checker
 from gpolicy.checking.settings_tables import Overrides, settings_for, settings_of_each
 from gpolicy.errors import InputError, RequestError
 from gpolicy.findings import Finding, Severity
@@ -271,7 +271,7 @@ def test_a_baseline_tells_rules_apart(tmp_path: Path) -> None:
     """What is accepted of one rule accepts nothing of another at the same place."""
     policy, baseline = tmp_path / "policy.yaml", tmp_path / "baseline.json"
     policy.write_text(together(CLUSTER, GOLD, rule()), encoding="utf-8")
-    from gpolicy.checking.repository import new_baseline
+    from gpolicy.checking.checking import new_baseline
 
     found = Checker([tmp_path], None, today=TODAY).check()
     baseline.write_text(new_baseline(found, baseline).text, encoding="utf-8")

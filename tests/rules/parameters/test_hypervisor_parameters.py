@@ -10,7 +10,7 @@ import pytest
 
 from gpolicy.cluster.state import ClusterObject, ClusterState
 from gpolicy.data import read_data
-from gpolicy.ganeti.parameter import Values
+from gpolicy.ganeti.vocabulary import Values
 from gpolicy.rules.parameters import hypervisors
 from tests.rules.run_rules import check, cluster, codes
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from gpolicy.findings import Finding, Severity
-from gpolicy.ganeti.parameter import Parameter, Type
 from gpolicy.ganeti.parameters import PARAMETERS
+from gpolicy.ganeti.vocabulary import Parameter, Type
 from tests.rules.policy_texts import CLUSTER, GROUP, bounds
 from tests.rules.run_rules import check
 

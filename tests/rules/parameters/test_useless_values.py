@@ -12,7 +12,7 @@ import pytest
 from gpolicy.cluster.state import ClusterObject
 from gpolicy.findings import Severity
 from gpolicy.ganeti.vocabulary import GANETI_PORTS, INSTANCE_PORTS
-from gpolicy.rules.parameters.paths import FORBIDDEN
+from gpolicy.rules.parameters.texts import FORBIDDEN
 from tests.ganeti.real_ganeti import TREES
 from tests.rules.policy_texts import CLUSTER, GROUP, bounds
 from tests.rules.run_rules import check, cluster, with_resources

@@ -6,20 +6,18 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
-from gpolicy.checking.context import DISK_TEMPLATES, ENABLED_HYPERVISORS, VCPU_RATIO, Context, number, texts
-from gpolicy.checking.in_force import in_force, of_cluster
+from gpolicy.checking.context import DISK_TEMPLATES, ENABLED_HYPERVISORS, VCPU_RATIO, Context
 from gpolicy.checking.pairs import Pair, amount, comparable
 from gpolicy.cluster.state import LiveNode, Resources
-from gpolicy.cluster.terms import VolumeTerms
+from gpolicy.cluster.terms import VolumeSize, VolumeTerms
 from gpolicy.cluster.volume_pools import VolumePool, VolumePools, volume_pools
 from gpolicy.findings import Related, Span
 from gpolicy.ganeti.htools_reading import hail_parameters
-from gpolicy.ganeti.parameter import Path
-from gpolicy.ganeti.vocabulary import HYPERVISORS
-from gpolicy.ganeti.volume_arithmetic import VolumeSize
+from gpolicy.ganeti.vocabulary import HYPERVISORS, Path
 from gpolicy.policy.model import ClusterPolicy, GroupPolicy, Hardware, Leaf
 from gpolicy.policy.source_file import Located
-from gpolicy.resolve.terms import volume_terms
+from gpolicy.resolve.desired import volume_terms
+from gpolicy.rules.shared import in_force, of_cluster
 
 MOST_COMPARED: Final = 20_000
 """Of the specs that are compared with what nodes give, group by group."""
@@ -174,7 +172,7 @@ def _limits(context: Context, group: GroupPolicy) -> Iterator[NodeLimit]:
             "cpu-count", nodes, lambda had: (times * (had.cpu_total or 0), max(cpus, had.cpu_node or 0)), times
         )
     allowed = context.effective(group, DISK_TEMPLATES)
-    if allowed is not None and _ON_VOLUMES.isdisjoint(texts(allowed)):
+    if allowed is not None and _ON_VOLUMES.isdisjoint(allowed.texts):
         return
     disk = total_disk(hardware, terms_in(context, group) if exclusive else None) if hardware else None
     disk_kept = () if exclusive else kept_disk(context, group)
@@ -239,7 +237,7 @@ def total_disk(hardware: Hardware, exclusive: VolumeTerms | None = None) -> int 
 
 def total_of(leaves: tuple[Leaf, ...]) -> int:
     """Return what leaves of sizes or counts come to together."""
-    return sum(int(number(leaf)) for leaf in leaves)
+    return sum(int(leaf.number) for leaf in leaves)
 
 
 def kept_by_node(context: Context, group: GroupPolicy, *names: str) -> tuple[Leaf, ...]:

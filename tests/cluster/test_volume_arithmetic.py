@@ -9,12 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpolicy.checking.node_limits import total_disk
-from gpolicy.cluster.terms import VolumeTerms
+from gpolicy.cluster.terms import VolumeSize, VolumeTerms, sizes_differ
 from gpolicy.findings import Span
-from gpolicy.ganeti.volume_arithmetic import VolumeSize, sizes_differ
 from gpolicy.policy.model import Hardware
 from gpolicy.policy.source_file import Located
+from gpolicy.rules.node_limits import total_disk
 from tests.ganeti.real_ganeti import TREES
 
 MIB = st.integers(2, 64 * 1024**2)
