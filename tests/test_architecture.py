@@ -16,14 +16,12 @@ COMMON = {
     "findings",
     "data",
     "guessing",
-    "json_shape",
     "json_values",
     "light_dataclasses",
     "opening",
     "printable",
     "progress",
     "provenance",
-    "stopping",
 }
 COMMON |= {"__init__"}
 MAY_IMPORT = {

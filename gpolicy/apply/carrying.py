@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Final, TypeVar
 
-from gpolicy.apply.journal import EventName
-from gpolicy.apply.journal_file import JournalError, JournalFile
+from gpolicy.apply.journal import EventName, JournalError, JournalFile
 from gpolicy.apply.runner import (
     JobOutcome,
     JobResult,

@@ -14,8 +14,18 @@ from pathlib import Path
 from typing import Final
 
 from gpolicy.apply.carrying import ApplyError, Carrier, CarryingError, StoppedError, effect_name, told, written_serials
-from gpolicy.apply.journal import DISTRUSTED, FORMAT_VERSION, KIND, Direction, EventName, Fate, History, mark_start
-from gpolicy.apply.journal_file import JournalError, begin_run
+from gpolicy.apply.journal import (
+    DISTRUSTED,
+    FORMAT_VERSION,
+    KIND,
+    Direction,
+    EventName,
+    Fate,
+    History,
+    JournalError,
+    begin_run,
+    mark_start,
+)
 from gpolicy.apply.runner import JobOutcome, JobResult, Runner
 from gpolicy.apply.tasks import (
     ClusterIdentity,

@@ -14,8 +14,7 @@ from typing import Any
 
 from gpolicy.apply.carrying import ApplyError
 from gpolicy.apply.job_runners import CommandRunner, open_runner
-from gpolicy.apply.journal import Direction, History
-from gpolicy.apply.journal_file import clear_away, history_for, journal_path
+from gpolicy.apply.journal import Direction, History, clear_away, history_for, journal_path
 from gpolicy.apply.lock import local_lock, lock_directory, lock_name, remote_lock
 from gpolicy.apply.plan_run import Intention, PlanRun, can_be_carried, right_cluster
 from gpolicy.apply.runner import Patience, Runner, StopRequests

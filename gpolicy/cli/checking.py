@@ -13,8 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from gpolicy.cli.output import Report, looked_at, not_judged, repository_path, show_report
-from gpolicy.cli.provenance import base_of
+from gpolicy.cli.output import Report, base_of, looked_at, not_judged, repository_path, show_report
 from gpolicy.cli.targets import Target, Targets, all_clusters_near, as_named, report_file, run_on, targets_of
 from gpolicy.cli.terminal import StatusLine, wants_colour, working
 from gpolicy.cluster.terms import NO_LIMITS, Limits
@@ -28,8 +27,7 @@ from gpolicy.policy.model import Policy
 from gpolicy.policy.source_file import Files
 from gpolicy.printable import as_text, count, wrapped
 from gpolicy.report.forms import OWN_FORMS
-from gpolicy.use_cases.policies import CheckedPolicy, check_policy
-from gpolicy.use_cases.questions import OpenedCluster, open_cluster
+from gpolicy.use_cases.questions import CheckedPolicy, OpenedCluster, check_policy, open_cluster
 
 if TYPE_CHECKING:
     from gpolicy.checking.checking import Checked, Examination

@@ -10,14 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
 
-from gpolicy.apply.journal import Direction
-from gpolicy.apply.journal_file import set_aside
+from gpolicy.apply.journal import Direction, set_aside
 from gpolicy.apply.lock import local_lock, lock_directory, lock_name
 from gpolicy.apply.runner import SharedStopRequests
 from gpolicy.cli.applying import ApplyRequest, Signals, can_ask, says_yes
 from gpolicy.cli.many_clusters import show_fleet
 from gpolicy.cli.options import RolledOutClusters, signers_for
-from gpolicy.cli.provenance import provenance_of
+from gpolicy.cli.output import provenance_of
 from gpolicy.cli.rollout_members import ClusterPlan, Preview, SideBySide
 from gpolicy.cli.targets import refuse_rapi_options, rollout_near, target_of
 from gpolicy.cli.terminal import complain
@@ -30,8 +29,17 @@ from gpolicy.printable import as_text, count, some
 from gpolicy.report.fleet_report import worst_exit_code
 from gpolicy.report.forms import Display
 from gpolicy.report.rollout_answer import RolledOut, rollout_index, rollout_report
-from gpolicy.rollout.rollout_journal import NAME, RolloutHistory, rollout_history
-from gpolicy.rollout.rollout_run import COMPLETE, REVERTED, PlanStage, RolloutRun, lost_journals, stage_of
+from gpolicy.rollout.rollout_run import (
+    COMPLETE,
+    NAME,
+    REVERTED,
+    PlanStage,
+    RolloutHistory,
+    RolloutRun,
+    lost_journals,
+    rollout_history,
+    stage_of,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,8 +17,7 @@ from pathlib import Path
 from typing import TextIO, TypeVar
 
 from gpolicy.apply.carrying import ApplyError
-from gpolicy.apply.journal import History, read_history
-from gpolicy.apply.journal_file import read_journal
+from gpolicy.apply.journal import History, read_history, read_journal
 from gpolicy.apply.plan_run import Intention, RefusedError, nothing_done, right_cluster
 from gpolicy.apply.runner import StopRequests
 from gpolicy.checking.settings_tables import settings_for

@@ -19,7 +19,7 @@ from gpolicy.ganeti.releases import RELEASE_VARIABLE, check_release
 from gpolicy.opening import real_path
 from gpolicy.printable import as_text, some
 from gpolicy.report.forms import SUFFIXES
-from gpolicy.use_cases.policies import PolicyError
+from gpolicy.use_cases.questions import PolicyError
 
 if TYPE_CHECKING:
     from gpolicy.checking.repository import Members
@@ -151,7 +151,7 @@ def run_on(targets: Targets, work: Work, shown: Outputs, *, verb: str) -> int:
     output = report_file(shown, verb)
     display, metrics = shown.display, [file for form, file in shown.files if form.form == "prometheus"]
     if metrics or display.form == "prometheus":
-        from gpolicy.cli.metrics import run_metrics  # noqa: PLC0415 (few runs are for them)
+        from gpolicy.cli.many_clusters import run_metrics  # noqa: PLC0415 (few runs are for them)
 
         return run_metrics(work, targets, verb, metrics[0] if metrics else output)
     if not targets.several:

@@ -9,7 +9,7 @@ from typing import Final
 
 from gpolicy.cluster.state import ClusterState
 from gpolicy.drift.comparing import Drift
-from gpolicy.drift.unit_writer import How, Unit, WayToWrite
+from gpolicy.drift.write_back import How, Unit, WayToWrite
 from gpolicy.ganeti.parameter import Level, Path
 from gpolicy.ganeti.parameters import parameter_at, unflatten
 from gpolicy.json_values import json_text

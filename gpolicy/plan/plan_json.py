@@ -12,8 +12,7 @@ from gpolicy import __version__
 from gpolicy.cluster.terms import Terms
 from gpolicy.findings import Finding
 from gpolicy.ganeti.commands import RapiCall
-from gpolicy.json_shape import ANYTHING, COUNT, NOT_EMPTY, TEXTS, Key, Many, Maybe, Shape, version_key
-from gpolicy.json_values import plain
+from gpolicy.json_values import ANYTHING, COUNT, NOT_EMPTY, TEXTS, Key, Many, Maybe, Shape, plain, version_key
 from gpolicy.plan.built_in_guards import GuardResult
 from gpolicy.plan.change import Change, NotCompared
 from gpolicy.plan.effects import Effect, Observed

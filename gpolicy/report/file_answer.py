@@ -7,8 +7,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from gpolicy.apply.journal import BEGIN, FORMAT_VERSION, KIND, EventName, check_format, direction_of, read_chain
-from gpolicy.apply.journal_file import how_ended, read_journal
+from gpolicy.apply.journal import (
+    BEGIN,
+    FORMAT_VERSION,
+    KIND,
+    EventName,
+    check_format,
+    direction_of,
+    how_ended,
+    read_chain,
+    read_journal,
+)
 from gpolicy.cluster.json_input import parse_json, read_bytes
 from gpolicy.cluster.record import Record, shown
 from gpolicy.cluster.snapshot import KIND as SNAPSHOT
@@ -25,8 +34,8 @@ from gpolicy.report.answer import NOTHING, Answer, Number, Section, Table
 from gpolicy.report.answer_file import read_answer
 from gpolicy.report.plan_answer import plan_answer
 from gpolicy.report.show_answer import show_answer
-from gpolicy.rollout.rollout_journal import FORMAT_VERSION as ROLLOUT_VERSION
-from gpolicy.rollout.rollout_journal import KIND as ROLLOUT
+from gpolicy.rollout.rollout_run import FORMAT_VERSION as ROLLOUT_VERSION
+from gpolicy.rollout.rollout_run import KIND as ROLLOUT
 from gpolicy.show.effective_policy import effective_state
 
 _HEADINGS: Final = ("time (UTC)", Number("job"), "what", "how")

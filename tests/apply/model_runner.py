@@ -12,9 +12,8 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from gpolicy.apply import journal_file
-from gpolicy.apply.journal import Direction, History, read_history
-from gpolicy.apply.journal_file import JournalFile, read_journal
+from gpolicy.apply import journal as journals
+from gpolicy.apply.journal import Direction, History, JournalFile, read_history, read_journal
 from gpolicy.apply.plan_run import Intention, PlanRun
 from gpolicy.apply.runner import (
     FAILURE,
@@ -162,7 +161,7 @@ class MortalJournal(JournalFile):
 @pytest.fixture(autouse=True)
 def mortal(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Have all runs of a module that imports this write such a journal, which no power cut hits."""
-    monkeypatch.setattr(journal_file, "JournalFile", MortalJournal)
+    monkeypatch.setattr(journals, "JournalFile", MortalJournal)
     monkeypatch.setattr(os, "fsync", lambda _: None)
     MortalJournal.left = -1
     yield

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from gpolicy.cluster.state import Unreadable
-from gpolicy.drift.unit_writer import _changes, _named
-from gpolicy.drift.write_back import WriteBack
+from gpolicy.drift.write_back import WriteBack, _changes, _named
 from gpolicy.ganeti.parameter import Level, Values
 from gpolicy.ganeti.vocabulary import DEFAULT_MIN
 from gpolicy.policy.loading import load_policy

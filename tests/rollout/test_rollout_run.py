@@ -10,11 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpolicy.apply.journal import Direction
-from gpolicy.apply.journal_file import JournalError
+from gpolicy.apply.journal import Direction, JournalError
 from gpolicy.errors import InputError
 from gpolicy.fleet.named_clusters import RolloutWave
-from gpolicy.rollout.rollout_journal import read_rollout
 from gpolicy.rollout.rollout_run import (
     COMPLETE,
     REVERTED,
@@ -24,6 +22,7 @@ from gpolicy.rollout.rollout_run import (
     lost_journals,
     next_back,
     next_forward,
+    read_rollout,
 )
 from tests.apply.model_runner import (  # noqa: F401 (mortal is a fixture)
     KilledError,

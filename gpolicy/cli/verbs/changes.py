@@ -74,7 +74,7 @@ def plan(  # noqa: PLR0913 (one parameter an option)
     Exit code 1 if a guard fails or the policy has an error. Some guards are built in; Guards documents declare others.
     """
     from gpolicy.cli.checking import with_members  # noqa: PLC0415
-    from gpolicy.cli.provenance import base_of  # noqa: PLC0415
+    from gpolicy.cli.output import base_of  # noqa: PLC0415
     from gpolicy.cli.targets import run_on, targets_of  # noqa: PLC0415
     from gpolicy.cluster.terms import Limits  # noqa: PLC0415
     from gpolicy.ganeti.releases import check_release  # noqa: PLC0415
@@ -111,8 +111,13 @@ def _planned(
 ) -> Report:
     """Make and keep a plan; return it as a report."""
     from gpolicy.cli.checking import checked_policy  # noqa: PLC0415
-    from gpolicy.cli.output import Report, check_no_file_is_lost, named_policy, repository_path  # noqa: PLC0415
-    from gpolicy.cli.provenance import provenance_of  # noqa: PLC0415
+    from gpolicy.cli.output import (  # noqa: PLC0415
+        Report,
+        check_no_file_is_lost,
+        named_policy,
+        provenance_of,
+        repository_path,
+    )
     from gpolicy.json_values import json_text  # noqa: PLC0415
     from gpolicy.opening import write_private, write_program  # noqa: PLC0415
     from gpolicy.plan.plan_json import plan_as_json  # noqa: PLC0415

@@ -60,9 +60,9 @@ def clusters(
 
     It says whether each answers, and how old its state is. Exit code 3 if one does not answer.
     """
-    from gpolicy.cli import listing  # noqa: PLC0415
+    from gpolicy.cli.many_clusters import list_clusters  # noqa: PLC0415
 
-    return listing.clusters(path, label or (), shown.outputs("clusters"), seconds=timeout, offline=offline)
+    return list_clusters(path, label or (), shown.outputs("clusters"), seconds=timeout, offline=offline)
 
 
 @verbs.command("adopt")
@@ -224,7 +224,7 @@ def _compared(target: Target, selected: Sequence[str] | None, *, in_bases: bool)
     from gpolicy.cli.output import Report, named_policy  # noqa: PLC0415
     from gpolicy.report.drift_answer import drift_answer, drift_data  # noqa: PLC0415
     from gpolicy.report.drift_prometheus import drift_metrics  # noqa: PLC0415
-    from gpolicy.use_cases.policies import find_drift  # noqa: PLC0415
+    from gpolicy.use_cases.questions import find_drift  # noqa: PLC0415
 
     path, state = target.policy, target.read()
     checked = checked_policy(path, state)

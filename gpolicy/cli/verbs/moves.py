@@ -25,7 +25,7 @@ from gpolicy.cli.options import (
 from gpolicy.cli.output import Report, check_no_file_is_lost, report_under
 from gpolicy.cli.terminal import working
 from gpolicy.errors import ExitCode, UsageError
-from gpolicy.stopping import after
+from gpolicy.progress import after
 
 if TYPE_CHECKING:
     from gpolicy.cli.targets import Target

@@ -52,9 +52,8 @@ def init(
     """
     from gpolicy.cli.targets import clusters_near  # noqa: PLC0415
     from gpolicy.policy.files import has_policy  # noqa: PLC0415
-    from gpolicy.writing.ci_workflow import workflow_file, write_workflow  # noqa: PLC0415
     from gpolicy.writing.documents import starter_files  # noqa: PLC0415
-    from gpolicy.writing.new_files import write_policy  # noqa: PLC0415
+    from gpolicy.writing.new_files import workflow_file, write_policy, write_workflow  # noqa: PLC0415
 
     workflow = workflow_file(service, directory) if service else None
     written = [] if service and has_policy(directory) else write_policy(starter_files(name), directory)
@@ -160,7 +159,7 @@ def show(
     from gpolicy.cli.output import Report, show_report  # noqa: PLC0415
     from gpolicy.cli.targets import report_file  # noqa: PLC0415
     from gpolicy.report.show_answer import show_answer, show_data  # noqa: PLC0415
-    from gpolicy.use_cases.policies import show_policy  # noqa: PLC0415
+    from gpolicy.use_cases.questions import show_policy  # noqa: PLC0415
 
     outputs, more = shown.outputs("show"), (paths or [])[1:]
     given = policy_path(paths[0] if paths else None, policy) or Path()
@@ -220,7 +219,7 @@ def _tested(target: Target, *, name: str | None) -> Report:
     from gpolicy.cli.output import Report  # noqa: PLC0415
     from gpolicy.policy.files import policy_roots  # noqa: PLC0415
     from gpolicy.report.outcomes_answer import outcomes_answer, outcomes_data  # noqa: PLC0415
-    from gpolicy.use_cases.policies import run_tests  # noqa: PLC0415
+    from gpolicy.use_cases.questions import run_tests  # noqa: PLC0415
 
     roots = policy_roots(target.policy)
     state = read_for(roots, target)

@@ -27,7 +27,7 @@ from gpolicy.cli.output import Report, report_under
 from gpolicy.cli.terminal import working
 from gpolicy.errors import ExitCode, GpolicyError, UsageError
 from gpolicy.json_values import json_text
-from gpolicy.stopping import after, after_work
+from gpolicy.progress import after, after_work
 
 if TYPE_CHECKING:
     from gpolicy.cli.targets import Target
@@ -66,7 +66,7 @@ def capacity(  # noqa: PLR0913 (one parameter an option)
     from gpolicy.analysis.health import cluster_health  # noqa: PLC0415
     from gpolicy.analysis.shown_score import read_weights  # noqa: PLC0415
     from gpolicy.cli.checking import checked_policy, named_policy_of  # noqa: PLC0415
-    from gpolicy.cli.provenance import provenance_of  # noqa: PLC0415
+    from gpolicy.cli.output import provenance_of  # noqa: PLC0415
     from gpolicy.cli.targets import run  # noqa: PLC0415
     from gpolicy.report.capacity_answer import capacity_answer, compared_answer, compared_data  # noqa: PLC0415
     from gpolicy.report.capacity_json import capacity_data  # noqa: PLC0415
@@ -207,7 +207,7 @@ def suggest(  # noqa: PLR0913 (one parameter an option)
     from gpolicy.cli.checking import open_target  # noqa: PLC0415
     from gpolicy.cli.targets import run  # noqa: PLC0415
     from gpolicy.report.suggest_answer import suggest_answer, suggest_data  # noqa: PLC0415
-    from gpolicy.suggest.document import documents  # noqa: PLC0415
+    from gpolicy.suggest.suggesting import documents  # noqa: PLC0415
     from gpolicy.suggest.suggestion import SuggestRequest, parse_mix, parse_sizes  # noqa: PLC0415
     from gpolicy.use_cases.questions import suggest_sizes  # noqa: PLC0415
 
