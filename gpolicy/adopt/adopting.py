@@ -32,6 +32,7 @@ from gpolicy.policy.model import Policy
 from gpolicy.policy.yaml_reader import read_yaml
 from gpolicy.printable import free_name, listed
 from gpolicy.resolve.desired import Desired, members, resolve
+from gpolicy.writing import yaml_text
 from gpolicy.writing.documents import (
     SCHEMA_FILE,
     compared_with,
@@ -44,22 +45,12 @@ from gpolicy.writing.documents import (
     sections,
 )
 from gpolicy.writing.value_edits import Draft, ValuePlace
-from gpolicy.writing.yaml_text import (
-    Node,
-    NotWritten,
-    RuleTags,
-    Writer,
-    comment_lines,
-    entry,
-    name_complaint,
-    rule_tags,
-)
 
 _MOST_ROUNDS: Final = 20  # each leaves out new errors: std after minmax, one parameter after another
 _LONGEST_NAME: Final = 60
 _MOST_TAGS_IN_NAME: Final = 3
 
-_Described = dict[str, tuple[dict[Path, Node], list[str]]]
+_Described = dict[str, tuple[dict[Path, yaml_text.Node], list[str]]]
 """Written own values and tags of nodes, by name."""
 
 
@@ -68,7 +59,7 @@ class Adopted:
     """A policy as text by relative path, and what it leaves out of the cluster."""
 
     files: dict[str, str]
-    left_out: tuple[NotWritten, ...] = ()
+    left_out: tuple[yaml_text.NotWritten, ...] = ()
 
 
 def adopt(state: ClusterState) -> Adopted:
@@ -99,13 +90,13 @@ class Adoption:
         self.excluded = excluded
         self.version = release_of(state.software_version)
         self.release = self.version or DEFAULT_VERSION
-        self.writer = Writer(self.release)
+        self.writer = yaml_text.Writer(self.release)
         self.files: dict[str, str] = {}
-        self.left_out: list[NotWritten] = []
+        self.left_out: list[yaml_text.NotWritten] = []
 
     def run(self) -> Adopted:
         """Return the policy of the whole cluster."""
-        rules = rule_tags(self._tags("cluster", self.state.cluster.tags))
+        rules = yaml_text.rule_tags(self._tags("cluster", self.state.cluster.tags))
         groups = self._declarable_groups()
         self.files["cluster.yaml"] = self._cluster(rules.others)
         for name, file in sorted(file_names(groups).items()):
@@ -119,7 +110,7 @@ class Adoption:
 
     def _cluster(self, tags: list[str]) -> str:
         name = self.state.name
-        reason = name_complaint(name, pattern=False) if name else "the source does not tell it"
+        reason = yaml_text.name_complaint(name, pattern=False) if name else "the source does not tell it"
         if self._leaves_out("cluster", "name", f"{reason}; write it in place of `unnamed`" if reason else ""):
             name = "unnamed"
         worth_writing, at_default = without_defaults(self.state.cluster.own, self.release)
@@ -133,18 +124,21 @@ class Adoption:
             *head("Cluster", name=name),
         ]
         if unknown := unknown_release(self.state.software_version):
-            lines += comment_lines(f"{unknown[0].upper()}{unknown[1:]}.")
+            lines += yaml_text.comment_lines(f"{unknown[0].upper()}{unknown[1:]}.")
         unsaid = [f'# ganeti_version: "{DEFAULT_VERSION}"  # the source does not say which release it is']
-        lines += unsaid if self.version is None else entry("ganeti_version", self.version)
+        lines += unsaid if self.version is None else yaml_text.entry("ganeti_version", self.version)
         lines += sections(values, compared_with(None, "Ganeti's default", version=self.release), titles=True)
         if at_default:
-            lines += ["", *comment_lines(f"At Ganeti's defaults, and not managed: {listed(at_default)}.")]
+            lines += ["", *yaml_text.comment_lines(f"At Ganeti's defaults, and not managed: {listed(at_default)}.")]
         if tags:
-            lines += ["", *comment_lines("Tags without a rule of their own (those of htools are in tags.yaml).")]
-            lines += entry("tags", list(tags))
+            lines += [
+                "",
+                *yaml_text.comment_lines("Tags without a rule of their own (those of htools are in tags.yaml)."),
+            ]
+            lines += yaml_text.entry("tags", list(tags))
         return file_text(lines)
 
-    def _write(self, own: Values, level: Level, label: str) -> dict[Path, Node]:
+    def _write(self, own: Values, level: Level, label: str) -> dict[Path, yaml_text.Node]:
         """Return the readable own values in written form. What cannot be written is noted."""
         wanted: Values = {}
         for path, value in own.items():
@@ -158,15 +152,15 @@ class Adoption:
 
     def _top(self, level: Level, about: str, left_out_before: int = 0, schema: str = SCHEMA_FILE) -> list[str]:
         """Return the comments at the top of a file: its schema, what it is about, and what is not in it."""
-        lines = [*modelines(schema), *comment_lines(about)]
+        lines = [*modelines(schema), *yaml_text.comment_lines(about)]
         left_out = self.left_out[left_out_before:]
         lines += ["# Left out:"] if left_out else []
         for item in left_out:
             text = str(item) if level is Level.NODE or not item.what else f"{item.what}: {item.reason}"
-            lines += comment_lines(f"- {text}", hanging="  ")
+            lines += yaml_text.comment_lines(f"- {text}", hanging="  ")
         gaps = [".".join(gap.prefix) or "any own value" for gap in self.state.unreadable if gap.level is level]
         if gaps:
-            lines += comment_lines(f"The source does not show {listed(gaps)}: nothing is declared of these.")
+            lines += yaml_text.comment_lines(f"The source does not show {listed(gaps)}: nothing is declared of these.")
         return lines
 
     def _tags(self, label: str, tags: Iterable[str]) -> list[str]:
@@ -184,13 +178,13 @@ class Adoption:
 
     def _leaves_out(self, label: str, what: str, reason: str) -> bool:
         """Note what is left out, where there is a reason; return whether there is one."""
-        self.left_out += [NotWritten(label, what, reason)] if reason else []
+        self.left_out += [yaml_text.NotWritten(label, what, reason)] if reason else []
         return reason != ""
 
     def _declarable_groups(self) -> list[str]:
         names: list[str] = []
         for name in self.state.groups:
-            reason = name_complaint(name, pattern=False) or self.excluded.get((f"group/{name}", ""), "")
+            reason = yaml_text.name_complaint(name, pattern=False) or self.excluded.get((f"group/{name}", ""), "")
             if not self._leaves_out(f"group/{name}", "", f"it cannot be declared: {reason}" if reason else ""):
                 names.append(name)
         return names
@@ -200,8 +194,8 @@ class Adoption:
         label = f"group/{group.name}"
         before = len(self.left_out)
         values = self._write(group.own, Level.GROUP, label)
-        complaints = {node: name_complaint(node, pattern=True) for node in members}
-        nodes: list[Node] = [
+        complaints = {node: yaml_text.name_complaint(node, pattern=True) for node in members}
+        nodes: list[yaml_text.Node] = [
             node for node, reason in complaints.items() if not self._leaves_out(label, f"node {node}", reason)
         ]
         tags = self._tags(label, group.tags)
@@ -221,7 +215,7 @@ class Adoption:
             ),
         ]
         if tags:
-            lines += ["", *entry("tags", list(tags))]
+            lines += ["", *yaml_text.entry("tags", list(tags))]
         return file_text(lines)
 
     def nodes(self, taken: Iterable[str] = ()) -> set[str]:
@@ -231,7 +225,7 @@ class Adoption:
         described: _Described = {}
         for node in sorted(self.state.nodes.values(), key=lambda node: node.name):
             label = f"node/{node.name}"
-            reason = name_complaint(node.name, pattern=True)
+            reason = yaml_text.name_complaint(node.name, pattern=True)
             if self._leaves_out(label, "", f"it cannot be declared: {reason}" if reason else ""):
                 continue
             values = self._write(node.own, Level.NODE, label)
@@ -248,25 +242,25 @@ class Adoption:
             self.files["nodes.yaml"] = file_text(lines)
         return undeclared
 
-    def _tag_rules(self, rules: RuleTags, undeclared: set[str]) -> str:
+    def _tag_rules(self, rules: yaml_text.RuleTags, undeclared: set[str]) -> str:
         owned = [prefix for prefix in rules.node_prefixes if not any(tag.startswith(prefix) for tag in undeclared)]
         left = self.state.cluster.tags - {*rules.declared}
         families = [name for name in rules.families if not any(tag.startswith(TAG_FAMILIES[name]) for tag in left)]
-        owns: list[Node] = [*families]
+        owns: list[yaml_text.Node] = [*families]
         owns += [{"prefix": prefix, "on": ["node"]} for prefix in owned]
         lines = [
             *modelines(SCHEMA_FILE),
-            *comment_lines(
+            *yaml_text.comment_lines(
                 "What htools reads from tags. `owns` says what gpolicy may remove once it is declared no longer: the"
                 " cluster tags of these families, and the node tags that these rules give a meaning to, on nodes"
                 " whose tags are declared."
             ),
             *head("TagRules"),
-            *entry("owns", owns),
+            *yaml_text.entry("owns", owns),
         ]
 
         def part(key: str, family: str, indent: int = 0) -> list[str]:
-            return entry(key, rules.items[family], indent=indent) if rules.items[family] else []
+            return yaml_text.entry(key, rules.items[family], indent=indent) if rules.items[family] else []
 
         migration = [*part("domains", "migration", 2), *part("allow", "allowmigration", 2)]
         table = (
@@ -279,7 +273,7 @@ class Adoption:
             (part("desired_location", "desiredlocation"), "Instance tags that name where the instance should be."),
         )
         for written, about in table:
-            lines += ["", *comment_lines(about), *written] if written else []
+            lines += ["", *yaml_text.comment_lines(about), *written] if written else []
         return file_text(lines)
 
 
@@ -303,11 +297,11 @@ def _node_set_documents(described: _Described, groups: Mapping[str, str], others
         lines += head("NodeSet", name=name)
         within = sorted({groups[node] for node in nodes})
         if len(within) == 1:
-            lines += comment_lines(f"in group {within[0]}")
-        lines += entry("nodes", list(nodes), as_flow=True)
+            lines += yaml_text.comment_lines(f"in group {within[0]}")
+        lines += yaml_text.entry("nodes", list(nodes), as_flow=True)
         lines += [line for line in sections(values, lambda _path, _node: "", titles=False) if line]
         if tags:
-            lines += entry("tags", list(tags), as_flow=True)
+            lines += yaml_text.entry("tags", list(tags), as_flow=True)
     return lines
 
 
@@ -317,7 +311,7 @@ class Addition:
 
     texts: Mapping[str, str] = field(default_factory=dict)
     added: tuple[str, ...] = ()
-    left_out: tuple[NotWritten, ...] = ()
+    left_out: tuple[yaml_text.NotWritten, ...] = ()
 
 
 def adopt_new(policy: Policy, state: ClusterState, today: date, others: Sequence[Policy] = ()) -> Addition:
@@ -331,7 +325,7 @@ def adopt_new(policy: Policy, state: ClusterState, today: date, others: Sequence
     writer = UnitWriter(proof, Draft(policy.files))
     writer.write(units)
     added = sorted({name for name, _ in writer.written})
-    refused = [NotWritten(name, "", reason) for (name, _), reason in sorted(writer.reasons.items())]
+    refused = [yaml_text.NotWritten(name, "", reason) for (name, _), reason in sorted(writer.reasons.items())]
     left_out = [item for item in adding.left_out if item.object in added]
     return Addition(writer.draft.texts, tuple(added), (*refused, *left_out))
 
@@ -344,7 +338,7 @@ class _Adding:
         self._root = policy.root or pathlib.Path()
         self._excluded: Mapping[Place, str] = adoption_of(state)[1]
         self._schema = schema_for(self._root)
-        self.left_out: list[NotWritten] = []
+        self.left_out: list[yaml_text.NotWritten] = []
 
     def units(self) -> Iterator[Unit]:
         groups = [name for name in self._state.groups if name not in self._desired.current_groups]

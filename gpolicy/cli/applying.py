@@ -14,11 +14,11 @@ from typing import Any
 
 from gpolicy.apply.carrying import ApplyError
 from gpolicy.apply.job_runners import CommandRunner, open_runner
-from gpolicy.apply.journal import Direction, History, clear_away, history_for, journal_path
+from gpolicy.apply.jobs import Patience, Runner, StopRequests
+from gpolicy.apply.journals import Direction, History, clear_away, history_for, journal_path
 from gpolicy.apply.lock import local_lock, lock_directory, lock_name, remote_lock
 from gpolicy.apply.plan_run import Intention, PlanRun, can_be_carried, right_cluster
-from gpolicy.apply.runner import Patience, Runner, StopRequests
-from gpolicy.apply.tasks import FinalLook, LeafDifference, path_text
+from gpolicy.apply.work import FinalLook, LeafDifference, path_text
 from gpolicy.cli.terminal import complain, wants_colour, working
 from gpolicy.cluster.master import SshMaster
 from gpolicy.cluster.sources import SourceOptions, read_state

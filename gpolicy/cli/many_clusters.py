@@ -33,18 +33,8 @@ from gpolicy.json_values import json_text
 from gpolicy.opening import file_to_write, read_below, write_private, write_public
 from gpolicy.printable import as_text, count, some
 from gpolicy.provenance import FORM, UNKNOWN, Provenance, age_words
+from gpolicy.report import fleet_report
 from gpolicy.report.answer import NOTHING, Answer, Cell, Name, Picture, Section, Table
-from gpolicy.report.fleet_report import (
-    ClusterReport,
-    fleet_answer,
-    fleet_data,
-    fleet_markdown,
-    fleet_pages,
-    fleet_text,
-    index_page,
-    read_parts,
-    worst_exit_code,
-)
 from gpolicy.report.forms import ANSWER_FORMS, Display, render
 from gpolicy.report.prometheus import LARGEST_BYTES, Labels, MetricSet, MetricsRun, Samples, exposition
 
@@ -65,12 +55,12 @@ def run_all(
     policies = [target.named.source for target in targets.targets[:1] if target.named]
     provenance = provenance_of(policies)
     if targets.pages is not None:
-        _write_pages(targets.pages, fleet_answer(verb, reports, provenance, every=True), reports)
-    show_fleet(fleet_answer(verb, reports, provenance), reports, display, verb, also, shard=targets.shard)
-    return worst_exit_code(reports)
+        _write_pages(targets.pages, fleet_report.fleet_answer(verb, reports, provenance, every=True), reports)
+    show_fleet(fleet_report.fleet_answer(verb, reports, provenance), reports, display, verb, also, shard=targets.shard)
+    return fleet_report.worst_exit_code(reports)
 
 
-def reports_of(work: Work, targets: Targets, forms: Collection[str]) -> list[ClusterReport]:
+def reports_of(work: Work, targets: Targets, forms: Collection[str]) -> list[fleet_report.ClusterReport]:
     """Do the work for all clusters in other processes; return their reports, for these forms, in the targets' order."""
     if not targets.targets:
         sys.stderr.write("no cluster is left to look at: nothing has changed\n")
@@ -97,7 +87,7 @@ def _refuse_form(display: Display, targets: Targets, verb: str) -> None:
         raise UsageError("several clusters have several pages", hint="say --pages DIR, without --format html")
 
 
-def _report_of(target: Target, work: Work, forms: Collection[str], *, pages: bool) -> ClusterReport:
+def _report_of(target: Target, work: Work, forms: Collection[str], *, pages: bool) -> fleet_report.ClusterReport:
     """Do the work for one cluster, in another process. What it says aside goes into the report."""
     aside = io.StringIO()
     with redirect_stderr(aside), redirect_stdout(io.StringIO()):
@@ -109,7 +99,7 @@ def _report_of(target: Target, work: Work, forms: Collection[str], *, pages: boo
             metrics = report.metrics() if "prometheus" in forms and report.metrics is not None else None
         except (GpolicyError, OSError) as error:
             return _failure(target, _message(error), getattr(error, "hint", None))
-    return ClusterReport(
+    return fleet_report.ClusterReport(
         name=target.name,
         labels=target.labels,
         exit_code=report.exit_code,
@@ -148,23 +138,25 @@ def _message(error: Exception) -> str:
     return f"{name}: {getattr(error, 'strerror', None) or error}" if name else str(error)
 
 
-def _failure(target: Target, reason: str, hint: str | None = None) -> ClusterReport:
-    return ClusterReport(
+def _failure(target: Target, reason: str, hint: str | None = None) -> fleet_report.ClusterReport:
+    return fleet_report.ClusterReport(
         name=target.name, labels=target.labels, exit_code=int(ExitCode.COULD_NOT_RUN), error=reason, hint=hint or ""
     )
 
 
 def show_parts(parts: Sequence[Record], display: Display, also: Sequence[tuple[Display, Path]]) -> int:
     """Show JSON reports of parts of many clusters as one; return the exit code of a run about all, 3 without a part."""
-    verb, reports, missing = read_parts(parts)
+    verb, reports, missing = fleet_report.read_parts(parts)
     provenance = next((item.answer.provenance for item in reports if item.answer), UNKNOWN)
-    show_fleet(replace(fleet_answer(verb, reports, provenance), unknown=missing), reports, display, verb, also)
-    return int(ExitCode.COULD_NOT_RUN) if missing else worst_exit_code(reports)
+    show_fleet(
+        replace(fleet_report.fleet_answer(verb, reports, provenance), unknown=missing), reports, display, verb, also
+    )
+    return int(ExitCode.COULD_NOT_RUN) if missing else fleet_report.worst_exit_code(reports)
 
 
 def show_fleet(
     index: Answer,
-    reports: Sequence[ClusterReport],
+    reports: Sequence[fleet_report.ClusterReport],
     display: Display,
     verb: str,
     also: Sequence[tuple[Display, Path]] = (),
@@ -176,25 +168,27 @@ def show_fleet(
     def in_form(display: Display) -> str:
         match display.form:
             case "json":
-                return json_text(fleet_data(verb, reports, shard))
+                return json_text(fleet_report.fleet_data(verb, reports, shard))
             case "markdown":
-                return fleet_markdown(index, reports, display)
+                return fleet_report.fleet_markdown(index, reports, display)
             case "html":
                 return render(index, display)
             case _:
-                return fleet_text(index, reports, display)
+                return fleet_report.fleet_text(index, reports, display)
 
     for form, file in also:
         write_private(file, in_form(form).encode())
     write_long(in_form(display_on(sys.stdout, display)))
 
 
-def _write_pages(directory: Path, index: Answer, reports: Sequence[ClusterReport]) -> None:
+def _write_pages(directory: Path, index: Answer, reports: Sequence[fleet_report.ClusterReport]) -> None:
     directory.mkdir(parents=True, exist_ok=True)
-    pages = fleet_pages(index, reports)
+    pages = fleet_report.fleet_pages(index, reports)
     for name, text in pages.items():
         write_private(directory / name, text.encode())
-    sys.stderr.write(as_text([f"wrote {count(len(pages), 'page')}: begin with {directory / index_page(reports)}"]))
+    sys.stderr.write(
+        as_text([f"wrote {count(len(pages), 'page')}: begin with {directory / fleet_report.index_page(reports)}"])
+    )
 
 
 class ProgressLines:
@@ -247,7 +241,7 @@ def run_metrics(work: Work, targets: Targets, verb: str, output: Path | None) ->
     for item in reports:
         if item.metrics is None:
             complain(f"{item.name}: {item.error}", item.hint or None)
-    return worst_exit_code(reports)
+    return fleet_report.worst_exit_code(reports)
 
 
 def _run_one(work: Work, target: Target, verb: str, output: Path | None) -> int:

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
 
-from gpolicy.apply.journal import Direction, set_aside
+from gpolicy.apply.jobs import SharedStopRequests
+from gpolicy.apply.journals import Direction, set_aside
 from gpolicy.apply.lock import local_lock, lock_directory, lock_name
-from gpolicy.apply.runner import SharedStopRequests
 from gpolicy.cli.applying import ApplyRequest, Signals, can_ask, says_yes
 from gpolicy.cli.many_clusters import show_fleet
 from gpolicy.cli.options import RolledOutClusters, signers_for

@@ -21,17 +21,8 @@ from gpolicy.policy.node_patterns import is_glob, matches
 from gpolicy.policy.source_file import Pointer, YamlDocument
 from gpolicy.printable import free_name, some
 from gpolicy.resolve.desired import Desired, members
+from gpolicy.writing import value_edits
 from gpolicy.writing.documents import head
-from gpolicy.writing.value_edits import (
-    INHERIT_WORD,
-    Draft,
-    UnwritableError,
-    ValuePlace,
-    ValueWriter,
-    add_item,
-    add_value,
-    place_of,
-)
 from gpolicy.writing.yaml_text import Node, Writer, block_entry, rule_tags
 
 _Tags = frozenset[str]
@@ -87,14 +78,16 @@ class ValueUnits:
     def _in_place(self, items: list[Drift], leaf: Leaf, parts: tuple[Unit, ...]) -> Unit:
         try:
             node = self._node(items[0], leaf)
-        except UnwritableError as error:
+        except value_edits.UnwritableError as error:
             return Unit(_keys(items), reason=str(error))
         labels = [declared.label for declared in self._policy.objects if _same(declared.leaves.get(leaf.path), leaf)]
-        place, parameter = place_of(leaf.document), parameter_at(leaf.path)
+        place, parameter = value_edits.place_of(leaf.document), parameter_at(leaf.path)
         assert parameter is not None, leaf.path  # noqa: S101 (only parameters are leaves)
 
-        def write(draft: Draft) -> ValuePlace:
-            ValueWriter(draft, place).write(leaf.pointer, parameter, node, (items[0].declared, items[0].found))
+        def write(draft: value_edits.Draft) -> value_edits.ValuePlace:
+            value_edits.ValueWriter(draft, place).write(
+                leaf.pointer, parameter, node, (items[0].declared, items[0].found)
+            )
             return place, leaf.pointer
 
         may_change = frozenset((label, leaf.path) for label in labels)
@@ -114,7 +107,7 @@ class ValueUnits:
             if declared is not None:
                 return Unit(keys, (add_to(declared, leaf.path, node),))
             return Unit(keys, tuple(self._node_attempts(name, leaf, node)))
-        except UnwritableError as error:
+        except value_edits.UnwritableError as error:
             return Unit(keys, reason=str(error))
 
     def _node_attempts(self, name: str, leaf: Leaf, node: Node) -> Iterator[WayToWrite]:
@@ -125,8 +118,8 @@ class ValueUnits:
                 yield add_to(own, leaf.path, node)
         if any(name in [pattern.value for pattern in item.nodes] for item in sets):
             said = f"a node set names {name} together with other nodes at {leaf.span}: give it one of its own first"
-            raise UnwritableError(said)
-        yield new_set(name, place_of(sets[0].document)[0], leaf.path, node, self._policy)
+            raise value_edits.UnwritableError(said)
+        yield new_set(name, value_edits.place_of(sets[0].document)[0], leaf.path, node, self._policy)
 
     def _node(self, item: Drift, leaf: Leaf) -> Node:
         """Return the live value in the form of a policy. Raise UnwritableError if a policy cannot say it."""
@@ -134,11 +127,11 @@ class ValueUnits:
         if item.found is None:
             if level is Level.CLUSTER or leaf.path == ("alloc_policy",):
                 said = "the cluster has no value there, and a policy cannot declare that: remove the key"
-                raise UnwritableError(said)
-            return INHERIT_WORD
+                raise value_edits.UnwritableError(said)
+            return value_edits.INHERIT_WORD
         written, left_out = self._writer.write({leaf.path: item.found}, level, item.object)
         if leaf.path not in written:
-            raise UnwritableError(left_out[0].reason)
+            raise value_edits.UnwritableError(left_out[0].reason)
         return written[leaf.path]
 
 
@@ -150,19 +143,19 @@ def sets_of(name: str, policy: Policy) -> list[NodeSetPolicy]:
 
 def add_to(declared: Declared, path: Path, node: Node) -> WayToWrite:
     """Return the way to write a value into the document of an object that lacks it."""
-    place = place_of(declared.document)
+    place = value_edits.place_of(declared.document)
     may_change = frozenset({(declared.label, path)})
-    return WayToWrite(How.OVERRIDE, lambda draft: add_value(draft, place, path, node), may_change)
+    return WayToWrite(How.OVERRIDE, lambda draft: value_edits.add_value(draft, place, path, node), may_change)
 
 
 def new_set(name: str, file: str, path: Path, node: Node, policy: Policy) -> WayToWrite:
     """Return the way to write a value into a new node set at the end of a file."""
     called = free_name(name, {item.name for item in policy.node_sets}.__contains__)
 
-    def write(draft: Draft) -> ValuePlace:
+    def write(draft: value_edits.Draft) -> value_edits.ValuePlace:
         for place in draft.new_documents(file):
             if draft.document(place).root["name"] == called:
-                return add_value(draft, place, path, node)
+                return value_edits.add_value(draft, place, path, node)
         key, below = unflatten({path: node}).popitem()
         draft.append(file, [*head("NodeSet", name=called, nodes=[name]), *block_entry(key, below, indent=0)])
         return draft.new_documents(file)[-1], path
@@ -234,15 +227,15 @@ class TagUnits:
             return Unit(keys, (add_to(own, TAGS, node),))
         around = next(item for item, who in self._members if item.tags is not None and name in who)
         try:
-            return Unit(keys, (new_set(name, place_of(around.document)[0], TAGS, node, self._policy),))
-        except UnwritableError as error:
+            return Unit(keys, (new_set(name, value_edits.place_of(around.document)[0], TAGS, node, self._policy),))
+        except value_edits.UnwritableError as error:
             return Unit(keys, reason=str(error))
 
 
 def _in_sets(sets: Sequence[NodeSetPolicy], adding: Sequence[NodeSetPolicy], difference: _Difference) -> WayToWrite:
     extra, missing = difference
 
-    def write(draft: Draft) -> ValuePlace:
+    def write(draft: value_edits.Draft) -> value_edits.ValuePlace:
         wrote = [_write_list(draft, item, (extra if item in adding else _Tags(), missing)) for item in sets]
         return wrote[0]
 
@@ -254,22 +247,22 @@ def _difference(item: Drift) -> _Difference:
     return found - declared, declared - found
 
 
-def _write_list(draft: Draft, declared: Declared, difference: _Difference) -> ValuePlace:
+def _write_list(draft: value_edits.Draft, declared: Declared, difference: _Difference) -> value_edits.ValuePlace:
     """Write the tags of an object into its own list; where it takes them from a base, make it one of its own."""
     extra, missing = difference
-    place = place_of(declared.document)
+    place = value_edits.place_of(declared.document)
     kept = [tag.value for tag in declared.tags or () if tag.value not in missing]
     items = [*kept, *sorted(extra - set(kept))]
     if "tags" in declared.document.root:
-        ValueWriter(draft, place).set_items(TAGS, items)
+        value_edits.ValueWriter(draft, place).set_items(TAGS, items)
     else:
-        add_value(draft, place, TAGS, [*items])
+        value_edits.add_value(draft, place, TAGS, [*items])
     return place, TAGS
 
 
-def _write_cluster_tags(draft: Draft, policy: Policy, difference: _Difference) -> ValuePlace:
+def _write_cluster_tags(draft: value_edits.Draft, policy: Policy, difference: _Difference) -> value_edits.ValuePlace:
     extra, missing = difference
-    wrote: list[ValuePlace] = []
+    wrote: list[value_edits.ValuePlace] = []
     own = {tag.value for tag in (policy.cluster.tags if policy.cluster else None) or ()}
     for rules in policy.tag_rules:
         gone = [where for where, tag in rules.by_place.items() if tag.value in missing]
@@ -279,35 +272,37 @@ def _write_cluster_tags(draft: Draft, policy: Policy, difference: _Difference) -
     plain = {tag for tag, place in added.items() if not place}
     if plain or own & missing:
         if policy.cluster is None:
-            raise UnwritableError(f"no document declares a cluster that the tag {min(plain)} could be added to")
+            raise value_edits.UnwritableError(
+                f"no document declares a cluster that the tag {min(plain)} could be added to"
+            )
         wrote.append(_write_list(draft, policy.cluster, (frozenset(plain), missing)))
     return wrote[0]
 
 
-def _remove_rule(draft: Draft, rules: YamlDocument, was: Pointer) -> ValuePlace:
+def _remove_rule(draft: value_edits.Draft, rules: YamlDocument, was: Pointer) -> value_edits.ValuePlace:
     """Remove the item of tag rules that was here; others may be removed already."""
-    place = place_of(rules)
+    place = value_edits.place_of(rules)
     items = draft.document(place).value(was[:-1])
     pointer = was[:-1] if len(items) == 1 else (*was[:-1], list(items).index(rules.value(was)))
     draft.edit(place, was[:-1], remove_entry(draft.document(place), pointer, climb=True))
     return place, ()
 
 
-def _add_rule(draft: Draft, policy: Policy, tag: str) -> ValuePlace | None:
+def _add_rule(draft: value_edits.Draft, policy: Policy, tag: str) -> value_edits.ValuePlace | None:
     """Add what means a tag to the rules that own its family; None if it is no tag of a rule."""
     family, item = next(((family, items[0]) for family, items in rule_tags([tag]).items.items() if items), ("", None))
     owners = [rules for rules in policy.tag_rules if any(tag.startswith(owned.value.prefix) for owned in rules.owns)]
     if not family or not owners:
         return None
-    place, pointer = place_of(owners[0].document), RULES[family]
+    place, pointer = value_edits.place_of(owners[0].document), RULES[family]
     document = draft.document(place)
     parent = document.root
     for key in pointer[:-1]:
         parent = parent.get(key, {})
     if pointer[-1] in parent:
-        draft.edit(place, pointer, add_item(document, pointer, item))
+        draft.edit(place, pointer, value_edits.add_item(document, pointer, item))
     else:
-        add_value(draft, place, pointer, [item])
+        value_edits.add_value(draft, place, pointer, [item])
     return place, pointer
 
 
@@ -341,7 +336,7 @@ class ObjectUnits:
             return Unit(keys, reason=reason)
         keys |= {other.key for other in all_drift if other.object == item.object}
         keys |= {other.key for other in all_drift if other.path == MEMBERSHIP and other.declared == name}
-        write = partial(add_value, place=place_of(group.document), path=REMOVED, node=True)
+        write = partial(value_edits.add_value, place=value_edits.place_of(group.document), path=REMOVED, node=True)
         return Unit(keys, (WayToWrite(How.IN_PLACE, write, label),))
 
     def moves(self, drift: Sequence[Drift]) -> Iterator[Unit]:
@@ -355,20 +350,22 @@ class ObjectUnits:
             yield Unit(_keys([item]), (WayToWrite(How.IN_PLACE, write, may_change),))
 
 
-def _declare_again(draft: Draft, group: GroupPolicy) -> ValuePlace:
-    place = place_of(group.document)
+def _declare_again(draft: value_edits.Draft, group: GroupPolicy) -> value_edits.ValuePlace:
+    place = value_edits.place_of(group.document)
     draft.edit(place, REMOVED, remove_entry(draft.document(place), REMOVED))
     return place, ()
 
 
-def _move(draft: Draft, node: str, source: GroupPolicy, target: GroupPolicy | None) -> ValuePlace:
+def _move(
+    draft: value_edits.Draft, node: str, source: GroupPolicy, target: GroupPolicy | None
+) -> value_edits.ValuePlace:
     """Take a node out of the list of one group, and put it into that of another if it has one."""
     globs = [item.value for item in source.nodes or () if is_glob(item.value) and matches(item.value, node)]
     has_list = target is not None and target.nodes is not None
     if globs and not has_list:
         known = "is not declared" if target is None else "declares no nodes"
-        raise UnwritableError(f"{source.name} claims the node by `{globs[0]}`, and its group now {known}")
-    wrote: list[ValuePlace] = []
+        raise value_edits.UnwritableError(f"{source.name} claims the node by `{globs[0]}`, and its group now {known}")
+    wrote: list[value_edits.ValuePlace] = []
     if any(item.value == node for item in source.nodes or ()):
         wrote.append(set_nodes(draft, source, node, is_in=False))
     if target is not None and target.nodes is not None:
@@ -376,16 +373,16 @@ def _move(draft: Draft, node: str, source: GroupPolicy, target: GroupPolicy | No
         if globs or not by_glob:
             wrote.append(set_nodes(draft, target, node, is_in=True))
     if not wrote:
-        raise UnwritableError("the groups declare their nodes in a way that nothing can be added to")
+        raise value_edits.UnwritableError("the groups declare their nodes in a way that nothing can be added to")
     return wrote[-1]
 
 
-def set_nodes(draft: Draft, group: GroupPolicy, node: str, *, is_in: bool) -> ValuePlace:
+def set_nodes(draft: value_edits.Draft, group: GroupPolicy, node: str, *, is_in: bool) -> value_edits.ValuePlace:
     """Write a node into the list of a group, or take it out."""
-    place = place_of(group.document)
+    place = value_edits.place_of(group.document)
     document = draft.document(place)
     if "nodes" not in document.root:
-        raise UnwritableError(f"{group.name} takes its nodes from a document that it extends")
+        raise value_edits.UnwritableError(f"{group.name} takes its nodes from a document that it extends")
     others = [str(item) for item in document.root["nodes"] if item != node]
-    ValueWriter(draft, place).set_items(NODES, [*others, node] if is_in else others)
+    value_edits.ValueWriter(draft, place).set_items(NODES, [*others, node] if is_in else others)
     return place, NODES

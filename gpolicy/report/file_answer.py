@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from gpolicy.apply.journal import (
+from gpolicy.apply.journals import (
     BEGIN,
     FORMAT_VERSION,
     KIND,

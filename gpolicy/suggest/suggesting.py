@@ -34,24 +34,9 @@ from gpolicy.ganeti.vocabulary import DRBD_METADATA
 from gpolicy.ganeti.volume_arithmetic import VolumeSize
 from gpolicy.printable import count, some
 from gpolicy.progress import Stop, Tell, silent
+from gpolicy.suggest import suggestion
 from gpolicy.suggest.grounds import ALIKE, Grounds, emptied
 from gpolicy.suggest.mixes import RealMix, count_mix, needs_of, under_policy
-from gpolicy.suggest.suggestion import (
-    Bounds,
-    Choice,
-    Mix,
-    NodeKind,
-    OldPair,
-    Size,
-    Suggestion,
-    SuggestReport,
-    SuggestRequest,
-    Waste,
-    holding,
-    pairs,
-    size_name,
-    standard,
-)
 from gpolicy.suggest.tiling import Amounts, Ground, Tiling, fitting, left_over, wasted
 from gpolicy.writing.documents import SCHEMA_FILE, modelines
 from gpolicy.writing.yaml_text import Node, comment_lines, entry, flow, name_complaint, one_line, written_value
@@ -65,13 +50,13 @@ _MOST_MARGIN: Final = 50.0
 
 def suggest(
     state: ClusterState,
-    request: SuggestRequest,
+    request: suggestion.SuggestRequest,
     *,
     group: str | None = None,
     limits: Limits = NO_LIMITS,
     stop: Stop | None = None,
     tell: Tell = silent,
-) -> SuggestReport:
+) -> suggestion.SuggestReport:
     """Return suggestions for `group`, or for every group that has nodes.
 
     `limits` go before those of the policy. After a `stop`, or with Ctrl-C, the best of the sizes that were compared
@@ -83,7 +68,7 @@ def suggest(
     loaded = load_state(limited(state, limits), group=group)
     settled, state = loaded.settled, loaded.settled.state
     data = with_configured_resources(as_hail_reads(state, settled.data), settled.resources)
-    found: list[Suggestion] = []
+    found: list[suggestion.Suggestion] = []
     passed_over: dict[str, str] = {}
     for item in data.groups:
         if group is not None and item.name != group:
@@ -92,7 +77,7 @@ def suggest(
             alone = group_data(data, item.index)
             if state.terms_of(item.name).limits.oversubscription is not None:
                 alone = guaranteed(alone, state)
-            found.append(_Maker(state, request, alone, loaded.groups[item.name], stop, tell).suggestion())
+            found.append(_Maker(state, request, alone, loaded.groups[item.name], stop, tell).suggest())
         except GpolicyError as error:
             if group is not None or len(data.groups) == 1:
                 raise
@@ -100,7 +85,7 @@ def suggest(
     if not found:
         reasons = "; ".join(dict.fromkeys(passed_over.values()))
         raise GpolicyError(about(state.address, f"no group to suggest sizes for: {reasons}"))
-    return SuggestReport(
+    return suggestion.SuggestReport(
         **origin_of(state),
         basis=settled.basis(node.name for node in state.nodes.values() if group in (None, node.group)),
         groups=tuple(found),
@@ -111,7 +96,7 @@ def suggest(
     )
 
 
-def _check(state: ClusterState, request: SuggestRequest, group: str | None) -> None:
+def _check(state: ClusterState, request: suggestion.SuggestRequest, group: str | None) -> None:
     check_group(state, group)
     if request.template is not None:
         wanted_template(request.template, enabled_templates(state))
@@ -124,7 +109,7 @@ def _check(state: ClusterState, request: SuggestRequest, group: str | None) -> N
     if request.mix and request.real_mix:
         raise ArgumentError("mix and --real-mix exclude one another", hint="--real-mix takes the instances that exist")
     if request.mix and request.divisors and not set(request.mix) <= set(request.divisors):
-        strange = ", ".join(size_name(divisor) for divisor in request.mix if divisor not in request.divisors)
+        strange = ", ".join(suggestion.size_name(divisor) for divisor in request.mix if divisor not in request.divisors)
         raise RequestError(f"the mix has sizes that are not among --sizes: {strange}")
 
 
@@ -133,13 +118,13 @@ class _Maker:
     """Makes the suggestion for one group: `data` as the allocator's input, `counted` ready for counting."""
 
     state: ClusterState
-    request: SuggestRequest
+    request: suggestion.SuggestRequest
     data: ClusterData
     counted: CountedCluster
     stop: Stop
     tell: Tell
 
-    def suggestion(self) -> Suggestion:
+    def suggest(self) -> suggestion.Suggestion:
         name = self.data.groups[0].name
         group = self.state.groups[name]
         reason = name_complaint(name, pattern=False)
@@ -154,14 +139,14 @@ class _Maker:
         ground, volume = grounds.ground(template, notes, exclusive=dedicated)
         empty = emptied(self.data, ground.volume)
         kinds = grounds.kinds(empty, template, ratio, notes)
-        bounds: Bounds = self.request.bounds or ("fixed" if dedicated else "ranges")
+        bounds: suggestion.Bounds = self.request.bounds or ("fixed" if dedicated else "ranges")
         tiles = grounds.tiles(kinds, ground)
-        choices: tuple[Choice, ...] = ()
+        choices: tuple[suggestion.Choice, ...] = ()
         now = replace(self.counted, template=template)
         without_instances = replace(now, data=empty, resources={})
 
         def made_of(tiles: Tiling) -> tuple[dict[int, SpecPair], InstancePolicy]:
-            found = pairs(tiles, bounds, today, grounds.spindle_use(tiles, template), volume)
+            found = suggestion.pairs(tiles, bounds, today, grounds.spindle_use(tiles, template), volume)
             templates = (DiskTemplate.PLAIN,) if dedicated else today.templates
             return found, replace(today, minmax=tuple(found.values()), vcpu_ratio=ratio, templates=templates)
 
@@ -190,7 +175,7 @@ class _Maker:
             for divisor, size in tiles.sizes.items()
         )
         order, writes_ratio = list(found.values()), dedicated or self.request.vcpu_ratio is not None
-        inside = holding(order, today.std)
+        inside = suggestion.holding(order, today.std)
         values = declared_values(template, ratio if writes_ratio else None, order, exclusive=dedicated)
         newly_forbidden = self._newly_forbidden(group, values)
         stuck = [size for size in sizes if not size.then.fits and size.empty.fits]
@@ -199,7 +184,7 @@ class _Maker:
                 "N+1 restarts the instances of a lost node under the policy: while instances violate the sizes, hail"
                 " accepts no others (the column empty shows the capacity without them)"
             )
-        made = Suggestion(
+        made = suggestion.Suggestion(
             group=name,
             template=template,
             exclusive=dedicated,
@@ -215,7 +200,7 @@ class _Maker:
             today=tuple(_old_pairs(today.minmax, now, then)),
             stranded=_stranded(kinds, sizes, ground),
             std_in=None if inside is None else sizes[inside].name,
-            std=standard(order[-1]),
+            std=suggestion.standard(order[-1]),
             newly_forbidden=newly_forbidden,
             instances=len(self.data.instances),
             mix=self._mix(empty_then if self.request.empty else then, sizes),
@@ -227,7 +212,7 @@ class _Maker:
 
     # --- capacity ------------------------------------------------------------------------------------------------
 
-    def _mix(self, counted: CountedCluster, sizes: tuple[Size, ...]) -> Mix | None:
+    def _mix(self, counted: CountedCluster, sizes: tuple[suggestion.Size, ...]) -> suggestion.Mix | None:
         if not self.request.mix:
             return None
         instances = {size.name: counted.largest(size.pair) for size in sizes}
@@ -250,13 +235,18 @@ class _Maker:
 
 
 def _size(
-    divisor: int, size: Amounts, pair: SpecPair, kinds: Sequence[NodeKind], ground: Ground, *counted: CountedCluster
-) -> Size:
+    divisor: int,
+    size: Amounts,
+    pair: SpecPair,
+    kinds: Sequence[suggestion.NodeKind],
+    ground: Ground,
+    *counted: CountedCluster,
+) -> suggestion.Size:
     instance = counted[1].largest(pair)
     use, copies = instance.spindle_use, 2 if ground.mirrored else 1
     now, then, empty = (cluster.fit(instance) for cluster in counted)
-    return Size(
-        name=size_name(divisor),
+    return suggestion.Size(
+        name=suggestion.size_name(divisor),
         divisor=divisor,
         size=size,
         pair=pair,
@@ -267,11 +257,11 @@ def _size(
     )
 
 
-def _old_pairs(pairs: Sequence[SpecPair], now: CountedCluster, then: CountedCluster) -> Iterator[OldPair]:
+def _old_pairs(pairs: Sequence[SpecPair], now: CountedCluster, then: CountedCluster) -> Iterator[suggestion.OldPair]:
     for place, pair in enumerate(pairs, start=1):
         instance = now.largest(pair)
         with suppress(DivisionError):  # instances without memory cannot be counted
-            yield OldPair(place=place, pair=pair, now=now.fit(instance), then=then.fit(instance))
+            yield suggestion.OldPair(place=place, pair=pair, now=now.fit(instance), then=then.fit(instance))
 
 
 def with_values(state: ClusterState, group: str, values: Values) -> ClusterState:
@@ -282,9 +272,11 @@ def with_values(state: ClusterState, group: str, values: Values) -> ClusterState
     return replace(state, groups=groups)
 
 
-def _stranded(kinds: tuple[NodeKind, ...], sizes: tuple[Size, ...], ground: Ground) -> tuple[Waste, ...]:
+def _stranded(
+    kinds: tuple[suggestion.NodeKind, ...], sizes: tuple[suggestion.Size, ...], ground: Ground
+) -> tuple[suggestion.Waste, ...]:
     return tuple(
-        Waste(
+        suggestion.Waste(
             kind=place,
             name=size.name,
             count=(count := size.a_node[place]),
@@ -314,12 +306,12 @@ def declared_values(
     return values
 
 
-def documents(report: SuggestReport) -> str:
+def documents(report: suggestion.SuggestReport) -> str:
     """Return all suggested documents as one file."""
     return "---\n".join(item.document for item in report.groups)
 
 
-def document(made: Suggestion, request: SuggestRequest, source: str) -> str:
+def document(made: suggestion.Suggestion, request: suggestion.SuggestRequest, source: str) -> str:
     """Return the document as text."""
 
     def written(*path: str) -> Any:
@@ -368,7 +360,7 @@ def _template() -> Template:
     return environment.get_template("sizes.yaml.j2")
 
 
-def _hardware(made: Suggestion) -> dict[str, Node]:
+def _hardware(made: suggestion.Suggestion) -> dict[str, Node]:
     """Return the hardware that all nodes share: the least memory, and equal counts."""
     nodes = [node for kind in made.kinds for node in kind.nodes]
     found: dict[str, Node] = {}

@@ -196,7 +196,7 @@ def open_cluster(
 
 def _planned(state: ClusterState, plan: Plan, file: Path) -> ClusterState:
     """Return the cluster as a plan makes it. Raise RequestError for a plan for another cluster."""
-    from gpolicy.apply.tasks import ClusterIdentity  # noqa: PLC0415
+    from gpolicy.apply.work import ClusterIdentity  # noqa: PLC0415
     from gpolicy.cluster.snapshot import state_digest  # noqa: PLC0415
     from gpolicy.plan.projection import before_and_after  # noqa: PLC0415
 

@@ -12,10 +12,8 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from gpolicy.apply import journal as journals
-from gpolicy.apply.journal import Direction, History, JournalFile, read_history, read_journal
-from gpolicy.apply.plan_run import Intention, PlanRun
-from gpolicy.apply.runner import (
+from gpolicy.apply import journals
+from gpolicy.apply.jobs import (
     FAILURE,
     FailedJob,
     JobOutcome,
@@ -25,7 +23,9 @@ from gpolicy.apply.runner import (
     StopRequests,
     Watch,
 )
-from gpolicy.apply.tasks import FinalLook
+from gpolicy.apply.journals import Direction, History, JournalFile, read_history, read_journal
+from gpolicy.apply.plan_run import Intention, PlanRun
+from gpolicy.apply.work import FinalLook
 from gpolicy.cluster.record import JOB_RUNS
 from gpolicy.cluster.state import ClusterState, Unreadable
 from gpolicy.colour import Tone

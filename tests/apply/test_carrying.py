@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from gpolicy.apply import journal as journals
+from gpolicy.apply import journals
 from gpolicy.apply.carrying import CarryingError, StoppedError
-from gpolicy.apply.journal import Direction
+from gpolicy.apply.jobs import JobOutcome, JobResult, StopRequests, Watch, pause
+from gpolicy.apply.journals import Direction
 from gpolicy.apply.plan_run import RefusedError
-from gpolicy.apply.runner import JobOutcome, JobResult, StopRequests, Watch, pause
 from gpolicy.cluster.state import HIDDEN_BY_RAPI
 from gpolicy.errors import ExitCode, RequestError
 from gpolicy.plan.built_in_guards import GuardResult, judge_again

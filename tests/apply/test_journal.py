@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpolicy.apply.carrying import CarryingError
-from gpolicy.apply.journal import (
+from gpolicy.apply.journals import (
     ChainEnd,
     Direction,
     EventName,

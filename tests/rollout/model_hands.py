@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from gpolicy.apply.carrying import ApplyError
-from gpolicy.apply.journal import Direction, History, read_journal
-from gpolicy.apply.runner import StopRequests
+from gpolicy.apply.jobs import StopRequests
+from gpolicy.apply.journals import Direction, History, read_journal
 from gpolicy.errors import GpolicyError, InputError
 from gpolicy.fleet.named_clusters import RolloutWave
 from gpolicy.plan.plan import Plan

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpolicy.apply.journal import Direction, JournalError
+from gpolicy.apply.journals import Direction, JournalError
 from gpolicy.errors import InputError
 from gpolicy.fleet.named_clusters import RolloutWave
 from gpolicy.rollout.rollout_run import (

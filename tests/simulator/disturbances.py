@@ -7,7 +7,7 @@ import signal
 from random import Random
 from typing import Any, Final
 
-from gpolicy.apply.runner import passes
+from gpolicy.apply.jobs import passes
 from gpolicy.ganeti.commands import RapiCall
 from gpolicy.ganeti.parameter import Level
 from gpolicy.ganeti.parameters import unflatten

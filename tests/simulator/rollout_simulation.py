@@ -11,7 +11,7 @@ from pathlib import Path
 from random import Random
 from typing import Any, Final
 
-from gpolicy.apply.runner import SharedStopRequests
+from gpolicy.apply.jobs import SharedStopRequests
 from gpolicy.cli import rolling_out
 from gpolicy.cli.options import RolledOutClusters
 from gpolicy.fleet.workers import Failed

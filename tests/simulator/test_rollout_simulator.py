@@ -11,8 +11,8 @@ from typing import Any, Final
 
 import pytest
 
-from gpolicy.apply.journal import ChainEnd, Direction, History
-from gpolicy.apply.runner import SharedStopRequests
+from gpolicy.apply.jobs import SharedStopRequests
+from gpolicy.apply.journals import ChainEnd, Direction, History
 from gpolicy.cli import rolling_out, rollout_members
 from gpolicy.cluster.record import Record
 from gpolicy.fleet.named_clusters import RolloutWave

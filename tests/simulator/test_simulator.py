@@ -14,9 +14,9 @@ import pytest
 from gpolicy.apply import job_runners, plan_run
 from gpolicy.apply.carrying import Carrier
 from gpolicy.apply.job_runners import RapiRunner
+from gpolicy.apply.jobs import JobOutcome, JobResult, Watch
 from gpolicy.apply.plan_run import Intention
-from gpolicy.apply.runner import JobOutcome, JobResult, Watch
-from gpolicy.apply.tasks import ClusterIdentity, FinalLook
+from gpolicy.apply.work import ClusterIdentity, FinalLook
 from gpolicy.cli import applying as cli_applying
 from gpolicy.plan.step import PlannedCommand
 from tests.plan.ganeti_model import ModelCluster

@@ -13,24 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from gpolicy.cli.options import (
-    AllowedSigners,
-    Clusters,
-    CpusAfterFailure,
-    MaxNodeFailures,
-    OldOutput,
-    PolicyOption,
-    PolicyPath,
-    RolledOutClusters,
-    Shown,
-    Signature,
-    Suppositions,
-    Volumes,
-    policy_path,
-    renamed,
-    seconds_option,
-    signers_for,
-)
+from gpolicy.cli import options
 from gpolicy.cli.terminal import working
 from gpolicy.errors import ExitCode, UsageError
 from gpolicy.printable import as_text, count, some
@@ -49,22 +32,22 @@ verbs = typer.Typer()
 
 @verbs.command("plan")
 def plan(  # noqa: PLR0913 (one parameter an option)
-    path: PolicyPath = None,
-    policy: PolicyOption = None,
+    path: options.PolicyPath = None,
+    policy: options.PolicyOption = None,
     *,
-    clusters: Clusters,
-    suppositions: Suppositions,
-    shown: Shown,
+    clusters: options.Clusters,
+    suppositions: options.Suppositions,
+    shown: options.Shown,
     save: Annotated[Path | None, typer.Option("--save", metavar="FILE")] = None,
     script: Annotated[Path | None, typer.Option("--script", metavar="FILE")] = None,
     allow: Annotated[list[str] | None, typer.Option("--allow", metavar="GUARD")] = None,
     only: Annotated[list[str] | None, typer.Option("--only", metavar="OBJECT")] = None,
     exclude: Annotated[list[str] | None, typer.Option("--exclude", metavar="OBJECT")] = None,
-    max_node_failures: MaxNodeFailures = None,
-    cpus_after_failure: CpusAfterFailure = None,
+    max_node_failures: options.MaxNodeFailures = None,
+    cpus_after_failure: options.CpusAfterFailure = None,
     impact: Annotated[bool, typer.Option("--impact/--no-impact")] = True,
     detailed_exitcode: Annotated[bool, typer.Option("--detailed-exitcode")] = False,
-    physical_volumes: Volumes = False,
+    physical_volumes: options.Volumes = False,
     ganeti_version: Annotated[str | None, typer.Option("--ganeti-version", metavar="RELEASE")] = None,
 ) -> int:
     """Show what the policy would change on the cluster, and its cost.
@@ -90,7 +73,7 @@ def plan(  # noqa: PLR0913 (one parameter an option)
         what_if=suppositions.read(),
         upgrade=None if ganeti_version is None else check_release(ganeti_version, "ganeti-version"),
     )
-    given = policy_path(path, policy)
+    given = options.policy_path(path, policy)
     exit_code, base = detailed_exitcode, base_of(clusters.changed_since)
     work = partial(_planned, request=request, save=save, script=script, detailed_exitcode=exit_code, base=base)
     targets, begun = targets_of(clusters, given, volumes=physical_volumes), time()
@@ -226,9 +209,9 @@ def _exit_code(made: Plan, *, detailed: bool) -> int:
 def render(
     plan_file: Annotated[Path, typer.Argument(..., metavar="PLAN.JSON")],
     script: Annotated[Path | None, typer.Option("--script", metavar="FILE")] = None,
-    output: OldOutput = None,
-    signers: AllowedSigners = None,
-    signature: Signature = None,
+    output: options.OldOutput = None,
+    signers: options.AllowedSigners = None,
+    signature: options.Signature = None,
     *,
     rollback: Annotated[bool, typer.Option("--rollback")] = False,
 ) -> int:
@@ -241,9 +224,9 @@ def render(
     from gpolicy.remedy.saved_remedy import SavedRemedy, read_procedure  # noqa: PLC0415
     from gpolicy.render.script import render_script  # noqa: PLC0415
 
-    output = renamed(script, output, "--script")
+    output = options.renamed(script, output, "--script")
     check_no_file_is_lost(plan_file, output)
-    plan = read_procedure(plan_file, signers_for(plan_file, signers, signature))
+    plan = read_procedure(plan_file, options.signers_for(plan_file, signers, signature))
     match plan:
         case SavedRemedy() if rollback:
             raise UsageError("the script of moves leads back itself", hint="leave --rollback out; run it with --back")
@@ -266,16 +249,16 @@ def apply(  # noqa: PLR0913 (one parameter an option)
     plan_file: Annotated[Path, typer.Argument(..., metavar="PLAN.JSON")],
     to: Annotated[str | None, typer.Option("--to", metavar="DST")] = None,
     *,
-    shown: Shown,
-    clusters: RolledOutClusters,
+    shown: options.Shown,
+    clusters: options.RolledOutClusters,
     journal: Annotated[Path | None, typer.Option("--journal", metavar="FILE")] = None,
-    job_timeout: Annotated[float, seconds_option("--job-timeout")] = 3600.0,
-    signers: AllowedSigners = None,
-    signature: Signature = None,
+    job_timeout: Annotated[float, options.seconds_option("--job-timeout")] = 3600.0,
+    signers: options.AllowedSigners = None,
+    signature: options.Signature = None,
     yes: Annotated[bool, typer.Option("--yes", "-y")] = False,
     resume: Annotated[bool, typer.Option("--resume")] = False,
     rollback: Annotated[bool, typer.Option("--rollback")] = False,
-    physical_volumes: Volumes = False,
+    physical_volumes: options.Volumes = False,
 ) -> int:
     """Carry a plan or a remedy out, step by step. It is refused if the objects that it touches have changed since.
 
@@ -312,12 +295,12 @@ def apply(  # noqa: PLR0913 (one parameter an option)
         raise UsageError("where to? no --to is given", hint="give --to DST, or --all for a directory of plans")
     if (form := outputs.display.form) != "text":
         raise UsageError(f"--format {form} is for several clusters", hint="leave it out, or say --all")
-    destination, options = destination_of(to, clusters, volumes=physical_volumes)
+    destination, source_options = destination_of(to, clusters, volumes=physical_volumes)
     request = applying.ApplyRequest(
         plan=plan_file,
-        signers=signers_for(plan_file, signers, signature),
+        signers=options.signers_for(plan_file, signers, signature),
         destination=destination,
-        options=options,
+        options=source_options,
         journal=journal,
         resume=resume,
         rollback=rollback,

@@ -12,19 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from gpolicy.cli.options import (
-    Clusters,
-    Label,
-    OldOutput,
-    Outputs,
-    PolicyOption,
-    PolicyPath,
-    Shown,
-    Volumes,
-    policy_path,
-    renamed,
-    seconds_option,
-)
+from gpolicy.cli import options
 from gpolicy.cli.terminal import complain, working
 from gpolicy.errors import ExitCode, UsageError
 from gpolicy.json_values import json_text
@@ -50,10 +38,10 @@ verbs = typer.Typer()
 @verbs.command("clusters")
 def clusters(
     path: Annotated[Path | None, typer.Argument(..., metavar="[DIR]")] = None,
-    label: Label = None,
-    timeout: Annotated[float, seconds_option("--timeout")] = 15.0,
+    label: options.Label = None,
+    timeout: Annotated[float, options.seconds_option("--timeout")] = 15.0,
     *,
-    shown: Shown,
+    shown: options.Shown,
     offline: Annotated[bool, typer.Option("--offline")] = False,
 ) -> int:
     """List the clusters that gpolicy.toml names.
@@ -68,9 +56,9 @@ def clusters(
 @verbs.command("adopt")
 def adopt(
     save: Annotated[Path | None, typer.Option("--save", metavar="DIR")] = None,
-    output: OldOutput = None,
+    output: options.OldOutput = None,
     *,
-    clusters: Clusters,
+    clusters: options.Clusters,
 ) -> int:
     """Write the policy that a cluster has now. A plan of it on that cluster is empty.
 
@@ -79,12 +67,12 @@ def adopt(
     from gpolicy.cli.targets import run  # noqa: PLC0415
 
     work = partial(_adopted, output=_required(save, output), src=clusters.state)
-    return run(work, clusters, None, Outputs(Display()), verb="adopt")
+    return run(work, clusters, None, options.Outputs(Display()), verb="adopt")
 
 
 def _required(save: Path | None, output: Path | None) -> Path:
     """Return the file or directory to write. Raise UsageError if there is none."""
-    named = renamed(save, output, "--save")
+    named = options.renamed(save, output, "--save")
     if named is None:
         raise UsageError("where to? no --save is given", hint="say what to write with --save")
     return named
@@ -141,11 +129,11 @@ def _say_left_out(left_out: Sequence[NotWritten]) -> None:
 @verbs.command("snapshot")
 def snapshot(
     save: Annotated[Path | None, typer.Option("--save", metavar="FILE")] = None,
-    output: OldOutput = None,
+    output: options.OldOutput = None,
     *,
-    clusters: Clusters,
+    clusters: options.Clusters,
     keep: Annotated[int | None, typer.Option("--keep", metavar="N", min=1)] = None,
-    physical_volumes: Volumes = False,
+    physical_volumes: options.Volumes = False,
 ) -> int:
     """Save one consistent state of a cluster, to plan against offline.
 
@@ -154,7 +142,7 @@ def snapshot(
     from gpolicy.cli.targets import run  # noqa: PLC0415
 
     work = partial(_snapshot, output=_required(save, output), keep=keep)
-    return run(work, clusters, None, Outputs(Display()), verb="snapshot", volumes=physical_volumes)
+    return run(work, clusters, None, options.Outputs(Display()), verb="snapshot", volumes=physical_volumes)
 
 
 def _snapshot(target: Target, output: Path, *, keep: int | None) -> Report:
@@ -193,11 +181,11 @@ def _written(verb: str, lines: Sequence[str], what: str, following: str) -> Repo
 
 @verbs.command("drift")
 def drift(
-    path: PolicyPath = None,
-    policy: PolicyOption = None,
+    path: options.PolicyPath = None,
+    policy: options.PolicyOption = None,
     *,
-    clusters: Clusters,
-    shown: Shown,
+    clusters: options.Clusters,
+    shown: options.Shown,
     write: Annotated[bool, typer.Option("--write")] = False,
     select: Annotated[list[str] | None, typer.Option("--select", metavar="OBJECT")] = None,
     in_bases: Annotated[bool, typer.Option("--in-bases")] = False,
@@ -215,7 +203,7 @@ def drift(
     if write:  # one after another: two may write to one base
         clusters = replace(clusters, jobs=1)
     work = partial(_compared, selected=tuple(select or ()) if write else None, in_bases=in_bases)
-    return run(work, clusters, policy_path(path, policy), shown.outputs("drift"), verb="drift")
+    return run(work, clusters, options.policy_path(path, policy), shown.outputs("drift"), verb="drift")
 
 
 def _compared(target: Target, selected: Sequence[str] | None, *, in_bases: bool) -> Report:

@@ -12,16 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from gpolicy.cli.options import (
-    Clusters,
-    PolicyOption,
-    ResourceModel,
-    Seconds,
-    Shown,
-    Suppositions,
-    policy_path,
-    size_of,
-)
+from gpolicy.cli import options
 from gpolicy.cli.output import Report, check_no_file_is_lost, report_under
 from gpolicy.cli.terminal import working
 from gpolicy.errors import ExitCode, UsageError
@@ -43,17 +34,17 @@ Save = Annotated[Path | None, typer.Option("--save", metavar="FILE")]
 @verbs.command("remedy")
 def remedy(  # noqa: PLR0913 (one parameter an option)
     path: Annotated[Path | None, typer.Argument(..., metavar="[PATH]")] = None,
-    policy: PolicyOption = None,
+    policy: options.PolicyOption = None,
     *,
-    clusters: Clusters,
-    suppositions: Suppositions,
+    clusters: options.Clusters,
+    suppositions: options.Suppositions,
     want: Annotated[str | None, typer.Option("--want", metavar="WORDS")] = None,
     rate: Rate = "60M",
-    seconds: Seconds = 60.0,
+    seconds: options.Seconds = 60.0,
     script: Script = None,
     save: Save = None,
-    shown: Shown,
-    resource_model: ResourceModel = False,
+    shown: options.Shown,
+    resource_model: options.ResourceModel = False,
 ) -> int:
     """Find the moves that cure a cluster, and say what nothing cures.
 
@@ -69,7 +60,7 @@ def remedy(  # noqa: PLR0913 (one parameter an option)
     from gpolicy.use_cases.questions import find_remedy, open_cluster  # noqa: PLC0415
 
     outputs = shown.outputs("remedy")
-    given, what_if, mib = policy_path(path, policy), suppositions.read(), _rate(rate)
+    given, what_if, mib = options.policy_path(path, policy), suppositions.read(), _rate(rate)
     again = ("remedy",) if want is None else ("remedy", "--want", want)
     files = _Files(shown.saved("remedy", save), script, given, supposing=what_if is not None, again=again)
     plan = given if given is not None and given.suffix == ".json" else None
@@ -108,12 +99,12 @@ def evacuate(  # noqa: PLR0913 (one parameter an option)
     rate: Rate = "60M",
     script: Script = None,
     save: Save = None,
-    policy: PolicyOption = None,
-    clusters: Clusters,
-    suppositions: Suppositions,
-    seconds: Seconds = 60.0,
-    shown: Shown,
-    resource_model: ResourceModel = False,
+    policy: options.PolicyOption = None,
+    clusters: options.Clusters,
+    suppositions: options.Suppositions,
+    seconds: options.Seconds = 60.0,
+    shown: options.Shown,
+    resource_model: options.ResourceModel = False,
     every: Annotated[bool, typer.Option("--all-candidates", "-a")] = False,
 ) -> int:
     """Show what moves where to empty nodes or a group, and what stays.
@@ -241,7 +232,7 @@ def _saved(moves: Sequence[Move], state: ClusterState, observed: ClusterState, g
 
 
 def _rate(text: str) -> int:
-    rate = size_of("--rate", text)
+    rate = options.size_of("--rate", text)
     if rate < 1:
         raise UsageError(f"--rate {text!r}: at least 1M a second", hint="Ganeti's own rate of DRBD is 60M")
     return rate

@@ -12,16 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gpolicy.cli.options import (
-    MaybeClusters,
-    OldOutput,
-    PolicyOption,
-    PolicyOptions,
-    PolicyPath,
-    Shown,
-    policy_path,
-    renamed,
-)
+from gpolicy.cli import options
 from gpolicy.cli.terminal import working
 from gpolicy.errors import ExitCode, GpolicyError, RequestError, UsageError
 from gpolicy.findings import HOUSE
@@ -71,10 +62,10 @@ def init(
 @verbs.command("check")
 def check(  # noqa: PLR0913 (one parameter an option)
     paths: Annotated[list[Path] | None, typer.Argument(..., metavar="[PATH]...")] = None,
-    policies: PolicyOptions = None,
+    policies: options.PolicyOptions = None,
     *,
-    clusters: MaybeClusters,
-    shown: Shown,
+    clusters: options.MaybeClusters,
+    shown: options.Shown,
     select: Annotated[list[str] | None, typer.Option("--select", metavar="RULE,...")] = None,
     ignore: Annotated[list[str] | None, typer.Option("--ignore", metavar="RULE,...")] = None,
     severity: Annotated[list[str] | None, typer.Option("--severity", metavar="RULE=LEVEL")] = None,
@@ -127,7 +118,7 @@ def check(  # noqa: PLR0913 (one parameter an option)
 @verbs.command("fmt")
 def fmt(
     paths: Annotated[list[Path] | None, typer.Argument(..., metavar="[PATH]...")] = None,
-    policies: PolicyOptions = None,
+    policies: options.PolicyOptions = None,
     *,
     check_only: Annotated[bool, typer.Option("--check")] = False,
     diff: Annotated[bool, typer.Option("--diff")] = False,
@@ -145,9 +136,9 @@ def fmt(
 @verbs.command("show")
 def show(
     paths: Annotated[list[Path] | None, typer.Argument(..., metavar="[PATH]...")] = None,
-    policy: PolicyOption = None,
+    policy: options.PolicyOption = None,
     *,
-    shown: Shown,
+    shown: options.Shown,
     origin: Annotated[bool, typer.Option("--origin")] = False,
 ) -> int:
     """Show the effective policy, or a file that gpolicy wrote.
@@ -162,7 +153,7 @@ def show(
     from gpolicy.use_cases.questions import show_policy  # noqa: PLC0415
 
     outputs, more = shown.outputs("show"), (paths or [])[1:]
-    given = policy_path(paths[0] if paths else None, policy) or Path()
+    given = options.policy_path(paths[0] if paths else None, policy) or Path()
     report_file(outputs, "show")
     if more or (given.is_file() and given.suffix in (".json", ".jsonl")):
         from gpolicy.report.file_answer import file_answer, journal_answer, read_record  # noqa: PLC0415
@@ -196,12 +187,12 @@ def show(
 
 @verbs.command("test")
 def run_tests(
-    path: PolicyPath = None,
-    policy: PolicyOption = None,
+    path: options.PolicyPath = None,
+    policy: options.PolicyOption = None,
     name: Annotated[str | None, typer.Option("-k", "--name", metavar="NAME")] = None,
     *,
-    clusters: MaybeClusters,
-    shown: Shown,
+    clusters: options.MaybeClusters,
+    shown: options.Shown,
 ) -> int:
     """Run the policy's own tests (documents of kind Test). Exit code 1 if one fails.
 
@@ -210,7 +201,7 @@ def run_tests(
     from gpolicy.cli.targets import run  # noqa: PLC0415
 
     work = partial(_tested, name=name)
-    return run(work, clusters, policy_path(path, policy), shown.outputs("test"), verb="test")
+    return run(work, clusters, options.policy_path(path, policy), shown.outputs("test"), verb="test")
 
 
 def _tested(target: Target, *, name: str | None) -> Report:
@@ -244,7 +235,7 @@ def _junit(outcomes: list[Outcome]) -> str:
 def schema(
     kind: Annotated[str | None, typer.Argument(..., metavar="[KIND]")] = None,
     save: Annotated[Path | None, typer.Option("--save", metavar="DIR")] = None,
-    output: OldOutput = None,
+    output: options.OldOutput = None,
 ) -> int:
     """Show the JSON Schema of a kind of document, for editors."""
     from gpolicy.cli.terminal import write_long  # noqa: PLC0415
@@ -268,7 +259,7 @@ def schema(
             return json.dumps(whole_schema(), indent=2, ensure_ascii=False) + "\n"
         return (data_directory("schemas") / name).read_text(encoding="utf-8")
 
-    output = renamed(save, output, "--save")
+    output = options.renamed(save, output, "--save")
     if output is None:
         write_long(text_of(file_name(kind) if kind else WHOLE))
         return int(ExitCode.FINE)

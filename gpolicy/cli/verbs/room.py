@@ -12,17 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from gpolicy.cli.options import (
-    Clusters,
-    LimitOptions,
-    PolicyOption,
-    ResourceModel,
-    Seconds,
-    Shown,
-    Suppositions,
-    policy_path,
-    size_of,
-)
+from gpolicy.cli import options
 from gpolicy.cli.output import Report, report_under
 from gpolicy.cli.terminal import working
 from gpolicy.errors import ExitCode, GpolicyError, UsageError
@@ -45,16 +35,16 @@ Weight = Annotated[list[str] | None, typer.Option("--weight", metavar="NAME=VALU
 @verbs.command("capacity")
 def capacity(  # noqa: PLR0913 (one parameter an option)
     path: Annotated[Path | None, typer.Argument(..., metavar="[PATH]")] = None,
-    policy: PolicyOption = None,
+    policy: options.PolicyOption = None,
     *,
-    clusters: Clusters,
-    suppositions: Suppositions,
+    clusters: options.Clusters,
+    suppositions: options.Suppositions,
     group: Annotated[str | None, typer.Option("--group", "-g", metavar="NAME")] = None,
     template: Annotated[str | None, typer.Option("--template", "-t", metavar="TEMPLATE")] = None,
-    limit_options: LimitOptions,
+    limit_options: options.LimitOptions,
     compare: Annotated[list[Path] | None, typer.Option("--compare", metavar="PATH")] = None,
-    shown: Shown,
-    resource_model: ResourceModel = False,
+    shown: options.Shown,
+    resource_model: options.ResourceModel = False,
     weight: Weight = None,
     score: Annotated[bool, typer.Option("--score")] = False,
 ) -> int:
@@ -75,7 +65,7 @@ def capacity(  # noqa: PLR0913 (one parameter an option)
 
     outputs = shown.outputs("capacity")
     form = outputs.display.form
-    given, what_if, limits = policy_path(path, policy), suppositions.read(group), limit_options.read()
+    given, what_if, limits = options.policy_path(path, policy), suppositions.read(group), limit_options.read()
     if form == "prometheus" and (what_if is not None or compare):
         raise UsageError("metrics are of the cluster as it is, not of a supposed one", hint="leave --format out")
     compared = list(dict.fromkeys([*(compare or ()), *([given] if given and compare else [])]))
@@ -126,16 +116,16 @@ def capacity(  # noqa: PLR0913 (one parameter an option)
 def place(  # noqa: PLR0913 (Typer reads options from arguments)
     request: Annotated[list[str], typer.Argument(..., metavar="REQUEST...")],
     *,
-    clusters: Clusters,
-    suppositions: Suppositions,
+    clusters: options.Clusters,
+    suppositions: options.Suppositions,
     group: Annotated[str | None, typer.Option("--group", "-g", metavar="NAME")] = None,
-    policy: PolicyOption = None,
-    shown: Shown,
+    policy: options.PolicyOption = None,
+    shown: options.Shown,
     every: Annotated[bool, typer.Option("--all-candidates", "-a")] = False,
-    limit_options: LimitOptions,
+    limit_options: options.LimitOptions,
     weight: Weight = None,
     ignore_ipolicy: Annotated[bool, typer.Option("--ignore-ipolicy")] = False,
-    resource_model: ResourceModel = False,
+    resource_model: options.ResourceModel = False,
 ) -> int:
     """Show where hail would place an instance, and why there.
 
@@ -181,10 +171,10 @@ def _moves_for(cluster: OpenedCluster, want: str) -> Iterator[str]:
 @verbs.command("suggest")
 def suggest(  # noqa: PLR0913 (one parameter an option)
     *,
-    clusters: Clusters,
-    suppositions: Suppositions,
-    limit_options: LimitOptions,
-    policy: PolicyOption = None,
+    clusters: options.Clusters,
+    suppositions: options.Suppositions,
+    limit_options: options.LimitOptions,
+    policy: options.PolicyOption = None,
     group: Annotated[str | None, typer.Option("--group", "-g", metavar="NAME")] = None,
     save: Annotated[Path | None, typer.Option("--save", metavar="FILE")] = None,
     sizes: Annotated[str | None, typer.Option("--sizes", metavar="SIZE,...")] = None,
@@ -194,8 +184,8 @@ def suggest(  # noqa: PLR0913 (one parameter an option)
     vcpu_ratio: Annotated[float | None, typer.Option("--vcpu-ratio", metavar="RATIO")] = None,
     margin: Annotated[float, typer.Option("--margin", metavar="PERCENT")] = 1.0,
     pv_size: Annotated[str | None, typer.Option("--pv-size", metavar="SIZE")] = None,
-    seconds: Seconds = 60.0,
-    shown: Shown,
+    seconds: options.Seconds = 60.0,
+    shown: options.Shown,
     empty: Annotated[bool, typer.Option("--empty")] = False,
     real_mix: Annotated[bool, typer.Option("--real-mix")] = False,
 ) -> int:
@@ -219,7 +209,7 @@ def suggest(  # noqa: PLR0913 (one parameter an option)
         bounds=_bounds(bounds),
         vcpu_ratio=vcpu_ratio,
         margin=margin,
-        volume=None if pv_size is None else size_of("--pv-size", pv_size),
+        volume=None if pv_size is None else options.size_of("--pv-size", pv_size),
         mix=None if mix is None else parse_mix(mix),
         empty=empty,
         real_mix=real_mix,
@@ -255,16 +245,16 @@ def _bounds(name: str | None) -> Bounds | None:
 @verbs.command("size")
 def size(  # noqa: PLR0913 (one parameter an option)
     path: Annotated[Path | None, typer.Argument(..., metavar="[PATH]")] = None,
-    policy: PolicyOption = None,
+    policy: options.PolicyOption = None,
     *,
-    clusters: Clusters,
-    suppositions: Suppositions,
-    limit_options: LimitOptions,
+    clusters: options.Clusters,
+    suppositions: options.Suppositions,
+    limit_options: options.LimitOptions,
     group: Annotated[str | None, typer.Option("--group", "-g", metavar="NAME")] = None,
     want: Annotated[list[str] | None, typer.Option("--want", metavar="WORDS")] = None,
     like: Annotated[list[str] | None, typer.Option("--like", metavar="NODE[=COST]")] = None,
-    seconds: Seconds = 60.0,
-    shown: Shown,
+    seconds: options.Seconds = 60.0,
+    shown: options.Shown,
 ) -> int:
     """Find how many more nodes it takes until wanted instances fit.
 
@@ -279,7 +269,7 @@ def size(  # noqa: PLR0913 (one parameter an option)
     from gpolicy.what_if.supposing import read_wanted  # noqa: PLC0415
 
     outputs = shown.outputs("size")
-    given, what_if, limits = policy_path(path, policy), suppositions.read(), limit_options.read()
+    given, what_if, limits = options.policy_path(path, policy), suppositions.read(), limit_options.read()
     if like and not want:
         raise UsageError("--like is of no use without --want", hint="say what must fit: --want '10x SIZE'")
     if len(like or ()) > MOST_KINDS:

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Final
 
 from gpolicy import __version__
-from gpolicy.apply.runner import Runner
+from gpolicy.apply.jobs import Runner
 from gpolicy.cluster.json_input import parse_json
 from gpolicy.cluster.record import Record
 from gpolicy.errors import GpolicyError, InputError, RequestError
