@@ -19,8 +19,8 @@ from typing import Final
 
 from gpolicy.adopt.soundness import Place, file_names, unsound_places, with_guards, without_defaults
 from gpolicy.cluster.state import ClusterState, LiveGroup
-from gpolicy.drift.units import NODES, set_nodes
-from gpolicy.drift.write_back import How, Proof, Unit, UnitWriter, WayToWrite, look
+from gpolicy.drift.units import NODES, How, Unit, WayToWrite, set_nodes
+from gpolicy.drift.write_back import Proof, UnitWriter, look
 from gpolicy.ganeti.commands import TAG
 from gpolicy.ganeti.parameter import Level, Path, Values
 from gpolicy.ganeti.releases import DEFAULT_VERSION, release_of, unknown_release

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
 from functools import partial
 from typing import Final
 
 from gpolicy.cluster.state import ClusterState
 from gpolicy.drift.comparing import Drift
-from gpolicy.drift.write_back import How, Unit, WayToWrite
 from gpolicy.ganeti.parameter import Level, Path
 from gpolicy.ganeti.parameters import parameter_at, unflatten
 from gpolicy.json_values import json_text
@@ -28,6 +29,39 @@ from gpolicy.writing.yaml_text import Node, Writer, block_entry, rule_tags
 _Tags = frozenset[str]
 _Difference = tuple[_Tags, _Tags]
 """The tags that the policy does not declare, and those that are missing."""
+
+
+class How(StrEnum):
+    """How the live state was written into the policy."""
+
+    IN_PLACE = "in-place"  # where the policy declares it
+    OVERRIDE = "override"  # in the document of the object alone, over what that takes from others
+
+
+@dataclass(frozen=True, slots=True)
+class WayToWrite:
+    """One way to write a unit: `write` edits a draft and returns the place of what it wrote.
+
+    `may_change` are the declared values that this changes, by the labels of their documents.
+    """
+
+    how: How
+    write: Callable[[value_edits.Draft], value_edits.ValuePlace]
+    may_change: frozenset[Key]
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """Drift that is written together, or not at all.
+
+    The attempts are tried in their order, then the `parts` each for itself. Without either, `reason` says why.
+    """
+
+    keys: frozenset[Key]
+    attempts: tuple[WayToWrite, ...] = ()
+    parts: tuple[Unit, ...] = ()
+    reason: str = ""
+
 
 _MOST_NAMED = 3
 

@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
-from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
@@ -18,7 +17,7 @@ from gpolicy.checking.repository import check_by_settings
 from gpolicy.checking.settings_tables import settings_for
 from gpolicy.cluster.state import ClusterState
 from gpolicy.drift.comparing import Drift, DriftReport, find_drift
-from gpolicy.drift.units import ObjectUnits, TagUnits, ValueUnits
+from gpolicy.drift.units import How, ObjectUnits, TagUnits, Unit, ValueUnits
 from gpolicy.errors import GpolicyError
 from gpolicy.findings import Finding, Severity, Span, told
 from gpolicy.forecast.telling import FORECAST
@@ -189,38 +188,6 @@ MOST_PROOFS: Final = 200
 """How often one run checks the policy; each costs as much as `gpolicy check`."""
 
 _NO_TIME: Final = f"after {MOST_PROOFS} checks it was not tried: run it again"
-
-
-class How(StrEnum):
-    """How the live state was written into the policy."""
-
-    IN_PLACE = "in-place"  # where the policy declares it
-    OVERRIDE = "override"  # in the document of the object alone, over what that takes from others
-
-
-@dataclass(frozen=True, slots=True)
-class WayToWrite:
-    """One way to write a unit: `write` edits a draft and returns the place of what it wrote.
-
-    `may_change` are the declared values that this changes, by the labels of their documents.
-    """
-
-    how: How
-    write: Callable[[Draft], ValuePlace]
-    may_change: frozenset[Key]
-
-
-@dataclass(frozen=True, slots=True)
-class Unit:
-    """Drift that is written together, or not at all.
-
-    The attempts are tried in their order, then the `parts` each for itself. Without either, `reason` says why.
-    """
-
-    keys: frozenset[Key]
-    attempts: tuple[WayToWrite, ...] = ()
-    parts: tuple[Unit, ...] = ()
-    reason: str = ""
 
 
 class UnitWriter:

@@ -10,7 +10,8 @@ from gpolicy.analysis.spec_pairs import MINMAX
 from gpolicy.cluster.state import Identity, describe_source
 from gpolicy.colour import Tone
 from gpolicy.drift.comparing import AcceptedDrift, Drift, DriftReport
-from gpolicy.drift.write_back import How, WriteBack
+from gpolicy.drift.units import How
+from gpolicy.drift.write_back import WriteBack
 from gpolicy.findings import Span
 from gpolicy.json_values import fields, place
 from gpolicy.plan.change import MEMBERSHIP, NAME, TAGS, ChangeAction, words

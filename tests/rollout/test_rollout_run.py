@@ -335,7 +335,7 @@ def test_a_journal_cut_at_any_byte_keeps_its_complete_lines(tmp_path: Path) -> N
         ends = whole.rindex(b"\n", 0, cut) + 1 if b"\n" in whole[:cut] else 0
         complete = whole[: cut + 1] if whole[cut : cut + 1] == b"\n" else whole[:ends]
         found, known = read_rollout(whole[:cut], "j"), read_rollout(complete, "j")
-        assert (found.begun, found.journals, found.ended) == (known.begun, known.journals, known.ended)
+        assert (found.begun, found.journal_ids, found.ended) == (known.begun, known.journal_ids, known.ended)
         assert found.end.checksum == known.end.checksum
 
 

@@ -13,19 +13,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+import gpolicy
 from gpolicy.cli import options
-from gpolicy.cli.terminal import working
+from gpolicy.cli.output import Report, base_of, check_no_file_is_lost, named_policy, provenance_of, repository_path
+from gpolicy.cli.targets import Target, destination_of, report_file, run_on, targets_of
+from gpolicy.cli.terminal import working, write_long
 from gpolicy.errors import ExitCode, UsageError
+from gpolicy.json_values import json_text
+from gpolicy.opening import write_private, write_program
 from gpolicy.printable import as_text, count, some
 
 if TYPE_CHECKING:
-    from gpolicy.cli.output import Report
-    from gpolicy.cli.targets import Target
     from gpolicy.cluster.state import ClusterState
-    from gpolicy.plan.plan import Plan
-    from gpolicy.policy.model import Policy
     from gpolicy.report.answer import Answer
-    from gpolicy.use_cases.changes import PlanRequest
 
 verbs = typer.Typer()
 
@@ -57,19 +57,15 @@ def plan(  # noqa: PLR0913 (one parameter an option)
     Exit code 1 if a guard fails or the policy has an error. Some guards are built in; Guards documents declare others.
     """
     from gpolicy.cli.checking import with_members  # noqa: PLC0415
-    from gpolicy.cli.output import base_of  # noqa: PLC0415
-    from gpolicy.cli.targets import run_on, targets_of  # noqa: PLC0415
-    from gpolicy.cluster.terms import Limits  # noqa: PLC0415
     from gpolicy.ganeti.releases import check_release  # noqa: PLC0415
     from gpolicy.plan.part import Part  # noqa: PLC0415
-    from gpolicy.use_cases.changes import PlanRequest  # noqa: PLC0415
 
     outputs, save = shown.outputs("plan"), shown.saved("plan", save)
-    request = PlanRequest(
+    request = gpolicy.PlanRequest(
         allowed=frozenset(allow or ()),
         part=Part(only=tuple(only or ()), exclude=tuple(exclude or ())),
         with_impact=impact,
-        limits=Limits(max_node_failures=max_node_failures, cpus_after_failure=cpus_after_failure),
+        limits=gpolicy.Limits(max_node_failures=max_node_failures, cpus_after_failure=cpus_after_failure),
         what_if=suppositions.read(),
         upgrade=None if ganeti_version is None else check_release(ganeti_version, "ganeti-version"),
     )
@@ -90,33 +86,28 @@ def plan(  # noqa: PLR0913 (one parameter an option)
 
 
 def _planned(
-    target: Target, request: PlanRequest, save: Path | None, script: Path | None, *, detailed_exitcode: bool, base: str
+    target: Target,
+    request: gpolicy.PlanRequest,
+    save: Path | None,
+    script: Path | None,
+    *,
+    detailed_exitcode: bool,
+    base: str,
 ) -> Report:
     """Make and keep a plan; return it as a report."""
     from gpolicy.cli.checking import checked_policy  # noqa: PLC0415
-    from gpolicy.cli.output import (  # noqa: PLC0415
-        Report,
-        check_no_file_is_lost,
-        named_policy,
-        provenance_of,
-        repository_path,
-    )
-    from gpolicy.json_values import json_text  # noqa: PLC0415
-    from gpolicy.opening import write_private, write_program  # noqa: PLC0415
     from gpolicy.plan.plan_json import plan_as_json  # noqa: PLC0415
-    from gpolicy.render.script import render_script  # noqa: PLC0415
     from gpolicy.report.answer_file import kept_text  # noqa: PLC0415
     from gpolicy.report.impact_json import impact_data  # noqa: PLC0415
     from gpolicy.report.plan_answer import plan_answer  # noqa: PLC0415
     from gpolicy.report.plan_github import plan_github  # noqa: PLC0415
-    from gpolicy.use_cases.changes import plan_change  # noqa: PLC0415
 
     _refuse_suppositions(request, save or script)
     path, save, script = target.policy, target.output(save), target.output(script, ".sh")
     check_no_file_is_lost(path, save, script)
     state = target.read()
     checked = checked_policy(path, state, target.members, base=base)
-    planned = plan_change(checked, state, request, working=working)
+    planned = gpolicy.plan_change(checked, state, request, working=working)
     policy, made, impact = checked.policy, planned.plan, planned.impact
     if not planned.errors:
         _refuse_nothing(made, target)
@@ -144,7 +135,7 @@ def _planned(
     if save is not None and not planned.errors and (made.changes or not target.several or save.exists()):
         write_private(save, kept_text(data(whole=not target.several), answer()).encode())
     if script is not None and made.safe:
-        write_program(script, render_script(made).encode())
+        write_program(script, gpolicy.render_script(made).encode())
     elif script is not None:
         sys.stderr.write(as_text([f"no {script} was written: the plan is stopped"]))
     return Report(
@@ -160,7 +151,7 @@ def _planned(
     )
 
 
-def _refuse_suppositions(request: PlanRequest, output: Path | None) -> None:
+def _refuse_suppositions(request: gpolicy.PlanRequest, output: Path | None) -> None:
     """Raise UsageError where something is supposed that would be kept, or would count nowhere."""
     if request.what_if is None and request.upgrade is None:
         return
@@ -172,7 +163,7 @@ def _refuse_suppositions(request: PlanRequest, output: Path | None) -> None:
         raise UsageError("what is supposed counts in the impact only", hint=hint)
 
 
-def _refuse_nothing(made: Plan, target: Target) -> None:
+def _refuse_nothing(made: gpolicy.Plan, target: Target) -> None:
     """Raise UsageError for a part of a plan that leaves out every change; of several clusters, some need nothing."""
     if made.left_out and not made.changes and not target.several:
         changing = list(dict.fromkeys(item.object for item in made.left_out))
@@ -180,13 +171,13 @@ def _refuse_nothing(made: Plan, target: Target) -> None:
         raise UsageError(message, hint=f"what changes: {some(changing, 8)}")
 
 
-def _unmanaged(policy: Policy, state: ClusterState) -> list[str]:
+def _unmanaged(policy: gpolicy.Policy, state: ClusterState) -> list[str]:
     """Return the groups that a policy of groups leaves out: a file that is gone removes no group."""
     named = {*policy.groups, *(group.renamed_from.value for group in policy.groups.values() if group.renamed_from)}
     return [name for name in state.groups if name not in named] if policy.groups else []
 
 
-def _following(made: Plan, saved: Path | None, script: Path | None) -> Iterator[str]:
+def _following(made: gpolicy.Plan, saved: Path | None, script: Path | None) -> Iterator[str]:
     """Yield what was written, and what to do next."""
     file = quote(str(saved or "plan.json"))
     if saved is not None:
@@ -199,7 +190,7 @@ def _following(made: Plan, saved: Path | None, script: Path | None) -> Iterator[
         yield f"next: {save}gpolicy apply {file} --to DST"
 
 
-def _exit_code(made: Plan, *, detailed: bool) -> int:
+def _exit_code(made: gpolicy.Plan, *, detailed: bool) -> int:
     if not made.safe:
         return int(ExitCode.FINDINGS)
     return int(ExitCode.CHANGES if detailed and made.changes else ExitCode.FINE)
@@ -216,13 +207,8 @@ def render(
     rollback: Annotated[bool, typer.Option("--rollback")] = False,
 ) -> int:
     """Write a plan, or moves, as a shell script of gnt-* commands."""
-    from gpolicy.cli.output import check_no_file_is_lost  # noqa: PLC0415
-    from gpolicy.cli.terminal import write_long  # noqa: PLC0415
-    from gpolicy.opening import write_program  # noqa: PLC0415
-    from gpolicy.plan.plan import Plan  # noqa: PLC0415
     from gpolicy.remedy.commands import moves_script  # noqa: PLC0415
     from gpolicy.remedy.saved_remedy import SavedRemedy, read_procedure  # noqa: PLC0415
-    from gpolicy.render.script import render_script  # noqa: PLC0415
 
     output = options.renamed(script, output, "--script")
     check_no_file_is_lost(plan_file, output)
@@ -232,8 +218,8 @@ def render(
             raise UsageError("the script of moves leads back itself", hint="leave --rollback out; run it with --back")
         case SavedRemedy():
             text = moves_script(plan)
-        case Plan():
-            text = render_script(plan, rollback=rollback)
+        case gpolicy.Plan():
+            text = gpolicy.render_script(plan, rollback=rollback)
     if output is None:
         write_long(text)
     else:
@@ -269,7 +255,6 @@ def apply(  # noqa: PLR0913 (one parameter an option)
     interrupted, --resume continues it and --rollback undoes it. Exit code 0: every change is there; 1: refused, a step
     failed, or the result is not what was planned; 3: it could not run.
     """
-    from gpolicy.cli.targets import destination_of, report_file  # noqa: PLC0415
 
     outputs = shown.outputs("apply")
     report_file(outputs, "apply")

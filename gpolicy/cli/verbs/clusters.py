@@ -12,7 +12,10 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+import gpolicy
 from gpolicy.cli import options
+from gpolicy.cli.output import Report, named_policy
+from gpolicy.cli.targets import Target, run
 from gpolicy.cli.terminal import complain, working
 from gpolicy.errors import ExitCode, UsageError
 from gpolicy.json_values import json_text
@@ -21,12 +24,8 @@ from gpolicy.provenance import FORM
 from gpolicy.report.forms import Display
 
 if TYPE_CHECKING:
-    from gpolicy.cli.output import Report
-    from gpolicy.cli.targets import Target
     from gpolicy.cluster.state import ClusterState
-    from gpolicy.drift.comparing import DriftReport
     from gpolicy.drift.write_back import WriteBack
-    from gpolicy.policy.model import Policy
     from gpolicy.writing.yaml_text import NotWritten
 
 _AFTER_DRIFT: Final = "next: gpolicy plan to make the cluster as declared, or add --write to take it into the policy"
@@ -64,7 +63,6 @@ def adopt(
 
     A policy that is there gets the groups and nodes that it does not mention; what it says stays.
     """
-    from gpolicy.cli.targets import run  # noqa: PLC0415
 
     work = partial(_adopted, output=_required(save, output), src=clusters.state)
     return run(work, clusters, None, options.Outputs(Display()), verb="adopt")
@@ -139,7 +137,6 @@ def snapshot(
 
     Files are private (0600).
     """
-    from gpolicy.cli.targets import run  # noqa: PLC0415
 
     work = partial(_snapshot, output=_required(save, output), keep=keep)
     return run(work, clusters, None, options.Outputs(Display()), verb="snapshot", volumes=physical_volumes)
@@ -168,7 +165,6 @@ def _snapshot(target: Target, output: Path, *, keep: int | None) -> Report:
 
 def _written(verb: str, lines: Sequence[str], what: str, following: str) -> Report:
     """Return a report of files that were written: each with a line for one cluster, or what they are in a table."""
-    from gpolicy.cli.output import Report  # noqa: PLC0415
     from gpolicy.report.answer import Answer  # noqa: PLC0415
 
     return Report(
@@ -195,7 +191,6 @@ def drift(
     Exit code 2 when there is drift (with --write: when some is left), 1 when the policy has an error, 3 when nothing
     could be compared.
     """
-    from gpolicy.cli.targets import run  # noqa: PLC0415
 
     if not write and (select or in_bases):
         option = "--select" if select else "--in-bases"
@@ -209,15 +204,13 @@ def drift(
 def _compared(target: Target, selected: Sequence[str] | None, *, in_bases: bool) -> Report:
     """Return the differences of a cluster from its policy; write those of the `selected` into it, if they are given."""
     from gpolicy.cli.checking import checked_policy, reader_today  # noqa: PLC0415
-    from gpolicy.cli.output import Report, named_policy  # noqa: PLC0415
     from gpolicy.report.drift_answer import drift_answer, drift_data  # noqa: PLC0415
     from gpolicy.report.drift_prometheus import drift_metrics  # noqa: PLC0415
-    from gpolicy.use_cases.questions import find_drift  # noqa: PLC0415
 
     path, state = target.policy, target.read()
     checked = checked_policy(path, state)
     with working("comparing the policy with the cluster"):
-        report = find_drift(checked, state, today=reader_today())
+        report = gpolicy.find_drift(checked, state, today=reader_today())
     policy = checked.policy
     wrote = None
     if selected is not None:
@@ -239,7 +232,7 @@ def _compared(target: Target, selected: Sequence[str] | None, *, in_bases: bool)
 
 
 def _written_back(
-    policy: Policy, state: ClusterState, report: DriftReport, selected: Sequence[str], *, in_bases: bool
+    policy: gpolicy.Policy, state: ClusterState, report: gpolicy.DriftReport, selected: Sequence[str], *, in_bases: bool
 ) -> WriteBack:
     """Write drift into the files of the policy, of all or of none."""
     from gpolicy.cli.checking import reader_today  # noqa: PLC0415

@@ -12,14 +12,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+import gpolicy
 from gpolicy.cli import options
 from gpolicy.cli.output import Report, check_no_file_is_lost, report_under
+from gpolicy.cli.targets import Target, run
 from gpolicy.cli.terminal import working
 from gpolicy.errors import ExitCode, UsageError
-from gpolicy.progress import after
+from gpolicy.opening import write_private, write_program
 
 if TYPE_CHECKING:
-    from gpolicy.cli.targets import Target
     from gpolicy.cluster.state import ClusterState
     from gpolicy.remedy.saved_remedy import Move, SavedRemedy
     from gpolicy.report.answer import Answer
@@ -53,11 +54,8 @@ def remedy(  # noqa: PLR0913 (one parameter an option)
     it finds the moves that make room for wanted instances instead.
     """
     from gpolicy.cli.checking import named_policy_of  # noqa: PLC0415
-    from gpolicy.cli.targets import run  # noqa: PLC0415
-    from gpolicy.plan.plan_file import read_plan  # noqa: PLC0415
     from gpolicy.report.answer import under  # noqa: PLC0415
     from gpolicy.report.remedy_answer import remedy_answer, remedy_data  # noqa: PLC0415
-    from gpolicy.use_cases.questions import find_remedy, open_cluster  # noqa: PLC0415
 
     outputs = shown.outputs("remedy")
     given, what_if, mib = options.policy_path(path, policy), suppositions.read(), _rate(rate)
@@ -68,15 +66,15 @@ def remedy(  # noqa: PLR0913 (one parameter an option)
     def work(target: Target) -> Report:
         here = files.of(target)
         state = target.read()
-        cluster = open_cluster(
+        cluster = gpolicy.open_cluster(
             state,
-            named_policy_of(target, state) if plan is None else read_plan(plan),
+            named_policy_of(target, state) if plan is None else gpolicy.read_plan(plan),
             what_if=what_if,
             resource_model=resource_model,
             plan_file=plan or Path(),
             working=working,
         )
-        report = find_remedy(cluster, rate=mib, want=want, stop=after(seconds), working=working)
+        report = gpolicy.find_remedy(cluster, rate=mib, want=want, stop=gpolicy.after(seconds), working=working)
         saved = cache(lambda: _saved(report.steps, state, cluster.state, here.given))
         answer = under(remedy_answer(report), here.given)
         slowest = max((step.seconds for step in report.steps), default=0)
@@ -114,11 +112,8 @@ def evacuate(  # noqa: PLR0913 (one parameter an option)
     """
     from gpolicy.allocator.evacuation import EvacuationMode  # noqa: PLC0415
     from gpolicy.cli.checking import named_policy_of  # noqa: PLC0415
-    from gpolicy.cli.targets import run  # noqa: PLC0415
-    from gpolicy.evacuate.evacuation import EvacuationRequest  # noqa: PLC0415
     from gpolicy.report.answer import under  # noqa: PLC0415
     from gpolicy.report.evacuate_answer import evacuate_answer, evacuate_data, saved_evacuation  # noqa: PLC0415
-    from gpolicy.use_cases.questions import find_evacuation, open_cluster  # noqa: PLC0415
 
     outputs, what_if = shown.outputs("evacuate", every=every), suppositions.read()
     if nodes is not None and group is not None:
@@ -131,7 +126,7 @@ def evacuate(  # noqa: PLR0913 (one parameter an option)
         hint = "leave out --primary-only, --secondary-only and --ignore-soft-errors"
         raise UsageError("an instance changes its group with all of its nodes, within their limits", hint=hint)
     mode = EvacuationMode.PRIMARY if primary_only else EvacuationMode.SECONDARY
-    request = EvacuationRequest(
+    request = gpolicy.EvacuationRequest(
         nodes=nodes,
         group=group,
         targets=tuple(to or ()),
@@ -148,10 +143,10 @@ def evacuate(  # noqa: PLR0913 (one parameter an option)
     def work(target: Target) -> Report:
         here = files.of(target)
         state = target.read()
-        cluster = open_cluster(
+        cluster = gpolicy.open_cluster(
             state, named_policy_of(target, state), what_if=what_if, resource_model=resource_model, working=working
         )
-        report = find_evacuation(cluster, request, stop=after(seconds), working=working)
+        report = gpolicy.find_evacuation(cluster, request, stop=gpolicy.after(seconds), working=working)
         saved = cache(lambda: _saved(report.moved, state, cluster.state, here.given))
         own_answer = evacuate_answer(report, is_kept=bool(here.save or here.script))
         slowest = max((item.copied for item in report.moved), default=0) / request.rate
@@ -200,7 +195,6 @@ class _Files:
 
         `saved` makes the moves as `gpolicy apply` needs them, `data` makes JSON's own types of these.
         """
-        from gpolicy.opening import write_private, write_program  # noqa: PLC0415
         from gpolicy.remedy.commands import moves_script  # noqa: PLC0415
         from gpolicy.report.answer_file import kept_text  # noqa: PLC0415
 

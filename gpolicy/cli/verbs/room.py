@@ -12,17 +12,16 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+import gpolicy
 from gpolicy.cli import options
-from gpolicy.cli.output import Report, report_under
+from gpolicy.cli.output import Report, provenance_of, report_under
+from gpolicy.cli.targets import Target, run
 from gpolicy.cli.terminal import working
-from gpolicy.errors import ExitCode, GpolicyError, UsageError
+from gpolicy.errors import ExitCode, UsageError
 from gpolicy.json_values import json_text
-from gpolicy.progress import after, after_work
 
 if TYPE_CHECKING:
-    from gpolicy.cli.targets import Target
     from gpolicy.suggest.suggestion import Bounds
-    from gpolicy.use_cases.questions import OpenedCluster
 
 verbs = typer.Typer()
 
@@ -56,12 +55,9 @@ def capacity(  # noqa: PLR0913 (one parameter an option)
     from gpolicy.analysis.health import cluster_health  # noqa: PLC0415
     from gpolicy.analysis.shown_score import read_weights  # noqa: PLC0415
     from gpolicy.cli.checking import checked_policy, named_policy_of  # noqa: PLC0415
-    from gpolicy.cli.output import provenance_of  # noqa: PLC0415
-    from gpolicy.cli.targets import run  # noqa: PLC0415
     from gpolicy.report.capacity_answer import capacity_answer, compared_answer, compared_data  # noqa: PLC0415
     from gpolicy.report.capacity_json import capacity_data  # noqa: PLC0415
     from gpolicy.report.capacity_prometheus import capacity_metrics  # noqa: PLC0415
-    from gpolicy.use_cases.questions import count_capacity, open_cluster  # noqa: PLC0415
 
     outputs = shown.outputs("capacity")
     form = outputs.display.form
@@ -74,14 +70,14 @@ def capacity(  # noqa: PLR0913 (one parameter an option)
         raise UsageError("--compare shows policies side by side", hint=hint)
 
     ask = partial(
-        count_capacity,
+        gpolicy.count_capacity,
         group=group,
         template=template,
         weights=read_weights(weight or ()),
         other_values=form != "prometheus",
         working=working,
     )
-    opened = partial(open_cluster, limits=limits, resource_model=resource_model, working=working)
+    opened = partial(gpolicy.open_cluster, limits=limits, resource_model=resource_model, working=working)
 
     def side_by_side(target: Target) -> Report:
         state = target.read()
@@ -102,7 +98,7 @@ def capacity(  # noqa: PLR0913 (one parameter an option)
         if what_if is not None:
             try:
                 before = ask(opened(state, policy))
-            except GpolicyError as error:  # what is supposed may be what makes the group known
+            except gpolicy.GpolicyError as error:  # what is supposed may be what makes the group known
                 report = replace(report, notes=(*report.notes, f"without what is supposed: {error.message}"))
         shown_so = partial(capacity_answer, report, components=score, before=before)
         found = report_under(target.path, shown_so, lambda: capacity_data(report, before))
@@ -136,10 +132,8 @@ def place(  # noqa: PLR0913 (Typer reads options from arguments)
     from gpolicy.analysis.request_words import read_words  # noqa: PLC0415
     from gpolicy.analysis.shown_score import read_weights  # noqa: PLC0415
     from gpolicy.cli.checking import open_target  # noqa: PLC0415
-    from gpolicy.cli.targets import run  # noqa: PLC0415
     from gpolicy.cluster.terms import NO_LIMITS  # noqa: PLC0415
     from gpolicy.report.place_answer import place_answer, place_data  # noqa: PLC0415
-    from gpolicy.use_cases.questions import place_instance  # noqa: PLC0415
 
     outputs = shown.outputs("place", every=every)
     asked, limits = [*request, *([f"group={group}"] if group else [])], limit_options.read()
@@ -149,7 +143,7 @@ def place(  # noqa: PLR0913 (Typer reads options from arguments)
 
     def work(target: Target) -> Report:
         cluster = open_target(target, what_if, limits, resource_model=resource_model)
-        report = place_instance(cluster, words, ignore_ipolicy=ignore_ipolicy, weights=weights, working=working)
+        report = gpolicy.place_instance(cluster, words, ignore_ipolicy=ignore_ipolicy, weights=weights, working=working)
         code = ExitCode.FINE if report.accepted else ExitCode.FINDINGS
         then = _moves_for(cluster, " ".join(asked)) if is_plain and not report.ok else ()
         return report_under(target.path, lambda: place_answer(report, *then), lambda: place_data(report), code)
@@ -157,13 +151,12 @@ def place(  # noqa: PLR0913 (Typer reads options from arguments)
     return run(work, clusters, policy, outputs, verb="place")
 
 
-def _moves_for(cluster: OpenedCluster, want: str) -> Iterator[str]:
+def _moves_for(cluster: gpolicy.OpenedCluster, want: str) -> Iterator[str]:
     """Yield the command that finds moves after which a refused instance fits, if a short search finds some."""
     from gpolicy.report.remedy_answer import moves_make_room  # noqa: PLC0415
-    from gpolicy.use_cases.questions import find_remedy  # noqa: PLC0415
 
-    with suppress(GpolicyError):
-        found = find_remedy(cluster, want=want, stop=after_work(_SHORT_SEARCH), working=working)
+    with suppress(gpolicy.GpolicyError):
+        found = gpolicy.find_remedy(cluster, want=want, stop=gpolicy.after_work(_SHORT_SEARCH), working=working)
         if found.steps:
             yield f"next: {moves_make_room(found)}: gpolicy remedy --want {shlex.quote(want)}"
 
@@ -195,15 +188,13 @@ def suggest(  # noqa: PLR0913 (one parameter an option)
     with today's policy.
     """
     from gpolicy.cli.checking import open_target  # noqa: PLC0415
-    from gpolicy.cli.targets import run  # noqa: PLC0415
     from gpolicy.report.suggest_answer import suggest_answer, suggest_data  # noqa: PLC0415
     from gpolicy.suggest.suggesting import documents  # noqa: PLC0415
-    from gpolicy.suggest.suggestion import SuggestRequest, parse_mix, parse_sizes  # noqa: PLC0415
-    from gpolicy.use_cases.questions import suggest_sizes  # noqa: PLC0415
+    from gpolicy.suggest.suggestion import parse_mix, parse_sizes  # noqa: PLC0415
 
     outputs, what_if = shown.outputs("suggest"), suppositions.read(group)
     save = shown.saved("suggest", save)
-    request = SuggestRequest(
+    request = gpolicy.SuggestRequest(
         template=template,
         divisors=None if sizes is None else parse_sizes(sizes),
         bounds=_bounds(bounds),
@@ -219,7 +210,7 @@ def suggest(  # noqa: PLR0913 (one parameter an option)
     def work(target: Target) -> Report:
         file = target.output(save, ".yaml")
         cluster = open_target(target, what_if, limits)
-        report = suggest_sizes(cluster, request, group=group, stop=after(seconds), working=working)
+        report = gpolicy.suggest_sizes(cluster, request, group=group, stop=gpolicy.after(seconds), working=working)
         text = documents(report)
         if file is not None:
             from gpolicy.writing.documents import led_to, schema_for  # noqa: PLC0415
@@ -262,10 +253,8 @@ def size(  # noqa: PLR0913 (one parameter an option)
     that are enough and what is missing with one node fewer.
     """
     from gpolicy.cli.checking import open_target  # noqa: PLC0415
-    from gpolicy.cli.targets import run  # noqa: PLC0415
     from gpolicy.report.size_answer import full_answer, full_data, size_answer, size_data  # noqa: PLC0415
-    from gpolicy.use_cases.questions import fill_group, size_group  # noqa: PLC0415
-    from gpolicy.what_if.sizing import MOST_KINDS, SizeRequest, read_kind  # noqa: PLC0415
+    from gpolicy.what_if.sizing import MOST_KINDS, read_kind  # noqa: PLC0415
     from gpolicy.what_if.supposing import read_wanted  # noqa: PLC0415
 
     outputs = shown.outputs("size")
@@ -275,7 +264,9 @@ def size(  # noqa: PLR0913 (one parameter an option)
     if len(like or ()) > MOST_KINDS:
         raise UsageError(f"{len(like or ())} kinds of nodes are too many to try", hint=f"give at most {MOST_KINDS}")
     request = (
-        SizeRequest(wanted=tuple(map(read_wanted, want or ())), kinds=tuple(map(read_kind, like or ())), group=group)
+        gpolicy.SizeRequest(
+            wanted=tuple(map(read_wanted, want or ())), kinds=tuple(map(read_kind, like or ())), group=group
+        )
         if want
         else None
     )
@@ -283,9 +274,9 @@ def size(  # noqa: PLR0913 (one parameter an option)
     def work(target: Target) -> Report:
         cluster = open_target(target, what_if, limits)
         if request is None:
-            full = fill_group(cluster, group, stop=after(seconds), working=working)
+            full = gpolicy.fill_group(cluster, group, stop=gpolicy.after(seconds), working=working)
             return report_under(target.path, lambda: full_answer(full), lambda: full_data(full))
-        report = size_group(cluster, request, stop=after(seconds), working=working)
+        report = gpolicy.size_group(cluster, request, stop=gpolicy.after(seconds), working=working)
         return report_under(target.path, lambda: size_answer(report), lambda: size_data(report))
 
     return run(work, clusters, given, outputs, verb="size")
