@@ -32,18 +32,7 @@ from gpolicy.policy.model import Policy
 from gpolicy.policy.yaml_reader import read_yaml
 from gpolicy.printable import free_name, listed
 from gpolicy.resolve.desired import Desired, members, resolve
-from gpolicy.writing import yaml_text
-from gpolicy.writing.documents import (
-    SCHEMA_FILE,
-    compared_with,
-    file_text,
-    head,
-    led_to,
-    modelines,
-    schema_for,
-    schema_text,
-    sections,
-)
+from gpolicy.writing import documents, yaml_text
 from gpolicy.writing.value_edits import Draft, ValuePlace
 
 _MOST_ROUNDS: Final = 20  # each leaves out new errors: std after minmax, one parameter after another
@@ -105,7 +94,7 @@ class Adoption:
         nodes = self.nodes()
         if rules.families:
             self.files["tags.yaml"] = self._tag_rules(rules, nodes)
-        self.files[SCHEMA_FILE] = schema_text()
+        self.files[documents.SCHEMA_FILE] = documents.schema_text()
         return Adopted(self.files, tuple(self.left_out))
 
     def _cluster(self, tags: list[str]) -> str:
@@ -121,13 +110,15 @@ class Adoption:
                 "The cluster as it is. A value that is not Ganeti's default says what the default is. What is not"
                 " written here is not managed: gpolicy never touches it.",
             ),
-            *head("Cluster", name=name),
+            *documents.head("Cluster", name=name),
         ]
         if unknown := unknown_release(self.state.software_version):
             lines += yaml_text.comment_lines(f"{unknown[0].upper()}{unknown[1:]}.")
         unsaid = [f'# ganeti_version: "{DEFAULT_VERSION}"  # the source does not say which release it is']
         lines += unsaid if self.version is None else yaml_text.entry("ganeti_version", self.version)
-        lines += sections(values, compared_with(None, "Ganeti's default", version=self.release), titles=True)
+        lines += documents.sections(
+            values, documents.compared_with(None, "Ganeti's default", version=self.release), titles=True
+        )
         if at_default:
             lines += ["", *yaml_text.comment_lines(f"At Ganeti's defaults, and not managed: {listed(at_default)}.")]
         if tags:
@@ -136,7 +127,7 @@ class Adoption:
                 *yaml_text.comment_lines("Tags without a rule of their own (those of htools are in tags.yaml)."),
             ]
             lines += yaml_text.entry("tags", list(tags))
-        return file_text(lines)
+        return documents.file_text(lines)
 
     def _write(self, own: Values, level: Level, label: str) -> dict[Path, yaml_text.Node]:
         """Return the readable own values in written form. What cannot be written is noted."""
@@ -150,9 +141,11 @@ class Adoption:
         self.left_out += left_out
         return values
 
-    def _top(self, level: Level, about: str, left_out_before: int = 0, schema: str = SCHEMA_FILE) -> list[str]:
+    def _top(
+        self, level: Level, about: str, left_out_before: int = 0, schema: str = documents.SCHEMA_FILE
+    ) -> list[str]:
         """Return the comments at the top of a file: its schema, what it is about, and what is not in it."""
-        lines = [*modelines(schema), *yaml_text.comment_lines(about)]
+        lines = [*documents.modelines(schema), *yaml_text.comment_lines(about)]
         left_out = self.left_out[left_out_before:]
         lines += ["# Left out:"] if left_out else []
         for item in left_out:
@@ -204,19 +197,19 @@ class Adoption:
                 Level.GROUP,
                 "What is not written here follows the cluster and is not managed; write `inherit` to insist on it.",
                 before,
-                f"../{SCHEMA_FILE}",
+                f"../{documents.SCHEMA_FILE}",
             ),
-            *head("NodeGroup", name=group.name),
-            *sections(
+            *documents.head("NodeGroup", name=group.name),
+            *documents.sections(
                 values,
-                compared_with(self.state.cluster.own, "cluster", "own value, as the cluster's"),
+                documents.compared_with(self.state.cluster.own, "cluster", "own value, as the cluster's"),
                 titles=False,
                 nodes=nodes,
             ),
         ]
         if tags:
             lines += ["", *yaml_text.entry("tags", list(tags))]
-        return file_text(lines)
+        return documents.file_text(lines)
 
     def nodes(self, taken: Iterable[str] = ()) -> set[str]:
         """Write the node sets, by names not `taken`. Return tags of declared nodes that no policy can declare."""
@@ -239,7 +232,7 @@ class Adoption:
                 *self._top(Level.NODE, about, before),
                 *_node_set_documents(described, {name: self.state.nodes[name].group for name in described}, taken),
             ]
-            self.files["nodes.yaml"] = file_text(lines)
+            self.files["nodes.yaml"] = documents.file_text(lines)
         return undeclared
 
     def _tag_rules(self, rules: yaml_text.RuleTags, undeclared: set[str]) -> str:
@@ -249,13 +242,13 @@ class Adoption:
         owns: list[yaml_text.Node] = [*families]
         owns += [{"prefix": prefix, "on": ["node"]} for prefix in owned]
         lines = [
-            *modelines(SCHEMA_FILE),
+            *documents.modelines(documents.SCHEMA_FILE),
             *yaml_text.comment_lines(
                 "What htools reads from tags. `owns` says what gpolicy may remove once it is declared no longer: the"
                 " cluster tags of these families, and the node tags that these rules give a meaning to, on nodes"
                 " whose tags are declared."
             ),
-            *head("TagRules"),
+            *documents.head("TagRules"),
             *yaml_text.entry("owns", owns),
         ]
 
@@ -274,7 +267,7 @@ class Adoption:
         )
         for written, about in table:
             lines += ["", *yaml_text.comment_lines(about), *written] if written else []
-        return file_text(lines)
+        return documents.file_text(lines)
 
 
 def _node_set_documents(described: _Described, groups: Mapping[str, str], others: Iterable[str] = ()) -> list[str]:
@@ -293,13 +286,16 @@ def _node_set_documents(described: _Described, groups: Mapping[str, str], others
         name = free_name(wanted, taken.__contains__)
         taken.add(name)
         if lines:
-            lines += ["---", *modelines(SCHEMA_FILE)[:1]]  # the YAML server looks at each document alone
-        lines += head("NodeSet", name=name)
+            lines += [
+                "---",
+                *documents.modelines(documents.SCHEMA_FILE)[:1],
+            ]  # the YAML server looks at each document alone
+        lines += documents.head("NodeSet", name=name)
         within = sorted({groups[node] for node in nodes})
         if len(within) == 1:
             lines += yaml_text.comment_lines(f"in group {within[0]}")
         lines += yaml_text.entry("nodes", list(nodes), as_flow=True)
-        lines += [line for line in sections(values, lambda _path, _node: "", titles=False) if line]
+        lines += [line for line in documents.sections(values, lambda _path, _node: "", titles=False) if line]
         if tags:
             lines += yaml_text.entry("tags", list(tags), as_flow=True)
     return lines
@@ -337,7 +333,7 @@ class _Adding:
         self._desired = resolve(policy, state)
         self._root = policy.root or pathlib.Path()
         self._excluded: Mapping[Place, str] = adoption_of(state)[1]
-        self._schema = schema_for(self._root)
+        self._schema = documents.schema_for(self._root)
         self.left_out: list[yaml_text.NotWritten] = []
 
     def units(self) -> Iterator[Unit]:
@@ -381,14 +377,14 @@ class _Adding:
         self.left_out += adoption.left_out
         if text is None:
             return
-        documents = read_yaml(text, "nodes.yaml").documents
-        described = [node for document in documents for node in document.root["nodes"]]
-        labels = {(f"node-set/{document.root['name']}", ()) for document in documents}
+        written = read_yaml(text, "nodes.yaml").documents
+        described = [node for document in written for node in document.root["nodes"]]
+        labels = {(f"node-set/{document.root['name']}", ()) for document in written}
         way = self._new_file(_unused(self._root, "nodes", taken), text, labels)
         yield Unit(frozenset((f"node/{node}", ()) for node in described), (way,))
 
     def _new_file(self, name: str, text: str, labels: Iterable[Key]) -> WayToWrite:
-        text = led_to(self._schema if self._schema.is_file() else None, text, pathlib.Path(name))
+        text = documents.led_to(self._schema if self._schema.is_file() else None, text, pathlib.Path(name))
 
         def write(draft: Draft) -> ValuePlace:
             draft.create(name, text)

@@ -17,7 +17,7 @@ from typer.main import get_command
 
 from gpolicy.cli.options import as_option, with_typer_defaults
 from gpolicy.cli.terminal import switch_pager
-from gpolicy.cluster.sources import SCHEMES
+from gpolicy.cluster.sources import DESTINATIONS, SCHEMES
 from gpolicy.data import read_data
 from gpolicy.errors import ArgumentError, ExitCode, UsageError
 from gpolicy.guessing import closest, did_you_mean
@@ -129,7 +129,6 @@ def _takes_one(option: Any) -> bool:
 
 def explained(command: Any) -> Any:
     """Return a verb whose arguments and options say what they are for, which is read now: a run needs none of it."""
-    from gpolicy.cluster.sources import DESTINATIONS, SCHEMES  # noqa: PLC0415
 
     texts = read_data("options.toml")
     texts = texts["several_verbs"] | texts.get(command.name, {})

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Union, get_ar
 import typer
 from typer.models import OptionInfo
 
+import gpolicy
 from gpolicy.cluster.sources import SourceOptions
 from gpolicy.errors import ArgumentError, UsageError
 from gpolicy.guessing import did_you_mean_one_of
@@ -28,7 +29,6 @@ from gpolicy.report.forms import COMMENT_BUDGET, LEAST_BUDGET, SUFFIXES, Display
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from gpolicy.cluster.terms import Limits
     from gpolicy.plan.signature import Signers
     from gpolicy.what_if.supposing import WhatIf
 
@@ -248,11 +248,10 @@ class LimitOptions:
     oversubscription: Annotated[float | None, typer.Option("--oversubscription", metavar="RATIO")] = None
     cpus_after_failure: CpusAfterFailure = None
 
-    def read(self) -> Limits:
+    def read(self) -> gpolicy.Limits:
         """Return them for the count."""
-        from gpolicy.cluster.terms import Limits  # noqa: PLC0415
 
-        return Limits(**asdict(self))
+        return gpolicy.Limits(**asdict(self))
 
 
 def policy_path(path: Path | None, option: Path | None) -> Path | None:

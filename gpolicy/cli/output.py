@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, TextIO
 from gpolicy.cli.terminal import wants_colour, write_long
 from gpolicy.errors import ExitCode, UnreachableError, UsageError
 from gpolicy.json_values import json_text
-from gpolicy.opening import SETTINGS_NAME, YAML_SUFFIXES, real_path, work_tree
+from gpolicy.opening import SETTINGS_NAME, YAML_SUFFIXES, real_path, work_tree, write_private
 from gpolicy.printable import as_text, count, some, write_commands
 from gpolicy.provenance import FORM, UNKNOWN, Asked, Provenance
 from gpolicy.report.forms import Display, render
@@ -103,7 +103,6 @@ def show_report(
 
 
 def _write_to(file: Path, report: Report, display: Display, answer: Callable[[], Answer]) -> None:
-    from gpolicy.opening import write_private  # noqa: PLC0415 (most reports are shown)
 
     write_private(file, report_text(display, answer, report.own, report.policy).encode())
 

@@ -11,6 +11,7 @@ import json
 import re
 import ssl
 import sys
+import urllib.request
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -20,16 +21,6 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.error import HTTPError
 from urllib.parse import urlsplit
-from urllib.request import (
-    HTTPDefaultErrorHandler,
-    HTTPErrorProcessor,
-    HTTPHandler,
-    HTTPSHandler,
-    OpenerDirector,
-    ProxyHandler,
-    Request,
-    getproxies,
-)
 
 from gpolicy.errors import ExitCode, GpolicyError, InputError, UnreachableError, UsageError
 from gpolicy.printable import some
@@ -124,7 +115,7 @@ _LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 _NOT_ALLOWED: Final = frozenset({401, 403, 404})  # GitHub answers 404 if a token may not see something
 
 
-def _opener() -> OpenerDirector:
+def _opener() -> urllib.request.OpenerDirector:
     """Return an opener that follows no redirect, which would send the token elsewhere.
 
     A proxy is used for https tunnels only. The keys of connections are not written to a file, as Python's default
@@ -133,13 +124,13 @@ def _opener() -> OpenerDirector:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.load_default_certs()
-    proxies = {scheme: proxy for scheme, proxy in getproxies().items() if scheme == "https"}
-    opener = OpenerDirector()
-    opener.add_handler(ProxyHandler(proxies))
-    opener.add_handler(HTTPHandler())
-    opener.add_handler(HTTPSHandler(context=context))
-    opener.add_handler(HTTPDefaultErrorHandler())
-    opener.add_handler(HTTPErrorProcessor())
+    proxies = {scheme: proxy for scheme, proxy in urllib.request.getproxies().items() if scheme == "https"}
+    opener = urllib.request.OpenerDirector()
+    opener.add_handler(urllib.request.ProxyHandler(proxies))
+    opener.add_handler(urllib.request.HTTPHandler())
+    opener.add_handler(urllib.request.HTTPSHandler(context=context))
+    opener.add_handler(urllib.request.HTTPDefaultErrorHandler())
+    opener.add_handler(urllib.request.HTTPErrorProcessor())
     return opener
 
 
@@ -173,7 +164,7 @@ class Api:
         headers = {"Accept": "application/json", "User-Agent": "gpolicy", **self.headers}
         if data is not None:
             headers["Content-Type"] = "application/json"
-        request = Request(self.base.rstrip("/") + path, data, headers, method=method)  # noqa: S310 (checked above)
+        request = urllib.request.Request(self.base.rstrip("/") + path, data, headers, method=method)  # noqa: S310 (checked)
         what = f"{method} {urlsplit(request.full_url).path}"
         try:
             with _opener().open(request, timeout=_SECONDS) as answer:

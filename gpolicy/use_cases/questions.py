@@ -12,6 +12,7 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import gpolicy
 from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import NO_LIMITS, Limits, limited
 from gpolicy.errors import ExitCode, GpolicyError, RequestError
@@ -23,21 +24,11 @@ from gpolicy.progress import Working, quietly
 
 if TYPE_CHECKING:
     from gpolicy.allocator.cluster_score import Weights
-    from gpolicy.analysis.capacity import CapacityReport
-    from gpolicy.analysis.place_report import PlaceReport
     from gpolicy.analysis.request_words import Words
     from gpolicy.analysis.spec_pairs import PairNames
     from gpolicy.checking.rule import Hit
-    from gpolicy.drift.comparing import DriftReport
-    from gpolicy.evacuate.evacuation import EvacuationReport, EvacuationRequest
-    from gpolicy.plan.plan import Plan
-    from gpolicy.progress import Stop
-    from gpolicy.remedy.remedy import RemedyReport
     from gpolicy.show.effective_policy import EffectivePolicy
-    from gpolicy.suggest.suggestion import SuggestReport, SuggestRequest
     from gpolicy.testing.outcome import Outcome
-    from gpolicy.what_if.filling import FullReport
-    from gpolicy.what_if.sizing import SizeReport, SizeRequest
     from gpolicy.what_if.supposing import WhatIf
 
 
@@ -124,7 +115,7 @@ def run_tests(
     ]
 
 
-def find_drift(checked: CheckedPolicy, state: ClusterState, *, today: date) -> DriftReport:
+def find_drift(checked: CheckedPolicy, state: ClusterState, *, today: date) -> gpolicy.DriftReport:
     """Return where the cluster in `state` differs from the policy, less what waivers accept on `today`.
 
     Raise PolicyError for a policy with an error.
@@ -162,7 +153,7 @@ class OpenedCluster:
 
 def open_cluster(
     state: ClusterState,
-    policy: CheckedPolicy | Plan | None = None,
+    policy: CheckedPolicy | gpolicy.Plan | None = None,
     *,
     what_if: WhatIf | None = None,
     limits: Limits = NO_LIMITS,
@@ -194,7 +185,7 @@ def open_cluster(
     return OpenedCluster(state=state, names=names, limits=limits, resource_model=resource_model)
 
 
-def _planned(state: ClusterState, plan: Plan, file: Path) -> ClusterState:
+def _planned(state: ClusterState, plan: gpolicy.Plan, file: Path) -> ClusterState:
     """Return the cluster as a plan makes it. Raise RequestError for a plan for another cluster."""
     from gpolicy.apply.work import ClusterIdentity  # noqa: PLC0415
     from gpolicy.cluster.snapshot import state_digest  # noqa: PLC0415
@@ -218,7 +209,7 @@ def count_capacity(
     weights: Weights | None = None,
     other_values: bool = True,
     working: Working = quietly,
-) -> CapacityReport:
+) -> gpolicy.CapacityReport:
     """Return how many more instances fit in each group, or in `group`, and what limits them.
 
     `template` is their disk template, by default the first that is enabled of each group's list. `weights` are those of
@@ -252,7 +243,7 @@ def place_instance(
     ignore_ipolicy: bool = False,
     weights: Weights | None = None,
     working: Working = quietly,
-) -> PlaceReport:
+) -> gpolicy.PlaceReport:
     """Return where an instance goes, by hail's own answer, and why each other node or pair of nodes does not take it.
 
     `request` are words as `gpolicy place` takes them: the name of a size, or `memory=4G`, `disk=20G`. Raise
@@ -276,12 +267,12 @@ def place_instance(
 
 def suggest_sizes(
     cluster: OpenedCluster,
-    request: SuggestRequest,
+    request: gpolicy.SuggestRequest,
     *,
     group: str | None = None,
-    stop: Stop | None = None,
+    stop: gpolicy.Stop | None = None,
     working: Working = quietly,
-) -> SuggestReport:
+) -> gpolicy.SuggestReport:
     """Return sizes of instances that tile the nodes of each group, or of `group`, with what they would let fit.
 
     `stop` may end the search early (default: never). Raise RequestError for a request that is impossible on these
@@ -294,8 +285,12 @@ def suggest_sizes(
 
 
 def size_group(
-    cluster: OpenedCluster, request: SizeRequest, *, stop: Stop | None = None, working: Working = quietly
-) -> SizeReport:
+    cluster: OpenedCluster,
+    request: gpolicy.SizeRequest,
+    *,
+    stop: gpolicy.Stop | None = None,
+    working: Working = quietly,
+) -> gpolicy.SizeReport:
     """Return the cheapest numbers of nodes to buy until the wanted instances fit.
 
     `stop` may end the search early. Raise RequestError for a question without sense on this cluster, GpolicyError if no
@@ -308,8 +303,8 @@ def size_group(
 
 
 def fill_group(
-    cluster: OpenedCluster, group: str | None = None, *, stop: Stop | None = None, working: Working = quietly
-) -> FullReport:
+    cluster: OpenedCluster, group: str | None = None, *, stop: gpolicy.Stop | None = None, working: Working = quietly
+) -> gpolicy.FullReport:
     """Return how many more instances fit in `group`, or in the only one with instances, at today's mix of sizes.
 
     `stop` may end the count early. Raise RequestError where the group is not clear, or has no instances.
@@ -321,8 +316,12 @@ def fill_group(
 
 
 def find_evacuation(
-    cluster: OpenedCluster, request: EvacuationRequest, *, stop: Stop | None = None, working: Working = quietly
-) -> EvacuationReport:
+    cluster: OpenedCluster,
+    request: gpolicy.EvacuationRequest,
+    *,
+    stop: gpolicy.Stop | None = None,
+    working: Working = quietly,
+) -> gpolicy.EvacuationReport:
     """Return what moves where, by hail's own evacuation, to empty nodes or a group, and what stays.
 
     The cluster's `resource_model` goes before `declared` of the request. What is left when `stop` ends the search
@@ -339,9 +338,9 @@ def find_remedy(
     *,
     rate: int = 60,
     want: str | None = None,
-    stop: Stop | None = None,
+    stop: gpolicy.Stop | None = None,
     working: Working = quietly,
-) -> RemedyReport:
+) -> gpolicy.RemedyReport:
     """Return the moves that cure the cluster, in job sets, and what nothing cures.
 
     `rate` is how many MiB of disk a job copies a second. With `want`, as in "3x large", the moves make room for wanted

@@ -19,7 +19,7 @@ from gpolicy.cli.targets import Target, clusters_near, report_file, run
 from gpolicy.cli.terminal import working, write_long
 from gpolicy.errors import ExitCode, RequestError, UsageError
 from gpolicy.findings import HOUSE
-from gpolicy.guessing import did_you_mean, did_you_mean_one_of
+from gpolicy.guessing import closest, did_you_mean, did_you_mean_one_of
 from gpolicy.json_values import json_text
 from gpolicy.opening import YAML_SUFFIXES, real_path, write_public
 from gpolicy.printable import as_text
@@ -232,11 +232,7 @@ def schema(
 ) -> int:
     """Show the JSON Schema of a kind of document, for editors."""
     from gpolicy.data import data_directory  # noqa: PLC0415
-    from gpolicy.policy.conformance import (  # noqa: PLC0415
-        WHOLE,
-        file_name,
-        whole_schema,
-    )
+    from gpolicy.policy.conformance import WHOLE, file_name, whole_schema  # noqa: PLC0415
     from gpolicy.policy.kinds import KINDS  # noqa: PLC0415
 
     if kind is not None:
@@ -268,7 +264,6 @@ def explain(word: Annotated[str | None, typer.Argument(..., metavar="[NAME]")] =
     A name with several meanings lists them. `gpolicy explain NodeGroup.nodes` names a key of one kind.
     """
     from gpolicy.cli.app import VERBS  # noqa: PLC0415 (it imports this module)
-    from gpolicy.guessing import closest  # noqa: PLC0415
     from gpolicy.reference import explaining  # noqa: PLC0415 (other verbs need no rules)
     from gpolicy.report.glossary import WORDS  # noqa: PLC0415
 
