@@ -1,8 +1,8 @@
 r"""Text that is safe on a terminal or in a log: it moves no cursor, hides nothing and fakes no line.
 
 Names, values and messages come from policies, plans and clusters, and may contain anything. Reports pass their lines to
-`as_text`; the command line writes through a `Console`. Our own colours survive
-both: they contain a random number of this process, which no input can know.
+`as_text`; the command line writes through a `Console`. Our own colours survive both: they contain a random number of
+this process, which no input can know. Reports give each piece of text a tone, which a `Painter` paints.
 """
 
 from __future__ import annotations
@@ -11,6 +11,9 @@ import os
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
+from enum import Enum
+
+from gpolicy.light_dataclasses import dataclass
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -222,3 +225,38 @@ def write_diff(stream: TextIO, lines: Iterable[str]) -> None:
         shown = "\t".join(map(printable, body.split("\t")))
         written.append((no_command(shown) if defused else shown) + line[len(body) :])
     below.write("\n".join(written))
+
+
+class Tone(Enum):
+    """The meaning of a piece of text for the reader. The value is the SGR code of terminals."""
+
+    PLAIN = ""
+    STRONG = "1"
+    QUIET = "2"
+    BAD = "31"
+    GOOD = "32"
+    CAREFUL = "33"
+    NOTED = "36"
+    ALARM = "1;31"
+
+
+_START: Final = {tone: control(f"[{tone.value}m") for tone in Tone if tone.value}
+_END: Final = control("[0m")
+
+
+@dataclass(frozen=True, slots=True)
+class Painter:
+    """Paints text if `colour` is true, otherwise leaves it unchanged."""
+
+    colour: bool
+
+    def __call__(self, tone: Tone, text: str) -> str:
+        """Return `text` in its tone."""
+        return f"{_START[tone]}{text}{_END}" if self.colour and text and tone in _START else text
+
+
+def without_colour(text: str) -> str:
+    """Return painted text without its paint."""
+    for code in (*_START.values(), _END):
+        text = text.replace(code, "")
+    return text

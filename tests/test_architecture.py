@@ -11,7 +11,6 @@ import pytest
 
 PACKAGE = Path(__file__).resolve().parent.parent / "gpolicy"
 COMMON = {
-    "colour",
     "errors",
     "findings",
     "data",

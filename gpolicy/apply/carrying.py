@@ -12,12 +12,11 @@ from typing import Final, TypeVar
 
 from gpolicy.apply import jobs, work
 from gpolicy.apply.journals import EventName, JournalError, JournalFile
-from gpolicy.colour import Tone
 from gpolicy.errors import ExitCode, GpolicyError, InputError, UnreachableError
 from gpolicy.plan.effects import Effect, carried_out, written
 from gpolicy.plan.step import Procedure
 from gpolicy.plan.steps import POOL_SIZE
-from gpolicy.printable import clipped, count
+from gpolicy.printable import Tone, clipped, count
 
 _T = TypeVar("_T")
 _PROMOTING_ATTEMPTS: Final = 2

@@ -23,14 +23,13 @@ from gpolicy.cli.terminal import complain, wants_colour, working
 from gpolicy.cluster.master import SshMaster
 from gpolicy.cluster.sources import SourceOptions, read_state
 from gpolicy.cluster.state import ClusterState
-from gpolicy.colour import Painter, Tone
 from gpolicy.errors import ExitCode, UsageError
 from gpolicy.impact.declared_guards import measures_nodes
 from gpolicy.plan.effects import effect_words
 from gpolicy.plan.plan import Plan, check_safe
 from gpolicy.plan.signature import Signers
 from gpolicy.plan.step import Procedure
-from gpolicy.printable import as_text, count
+from gpolicy.printable import Painter, Tone, as_text, count
 from gpolicy.remedy.saved_remedy import read_procedure
 from gpolicy.report.values_text import value_text
 

@@ -1,4 +1,4 @@
-"""What verbs ask of policies: `check`, the checked policy of others, and the cluster under it."""
+"""What verbs ask of policies: `check`, and the checked policy of others."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ import gpolicy
 from gpolicy.cli.output import Report, base_of, looked_at, not_judged, repository_path, show_report
 from gpolicy.cli.targets import Target, Targets, all_clusters_near, as_named, report_file, run_on, targets_of
 from gpolicy.cli.terminal import StatusLine, wants_colour, working
-from gpolicy.cluster.terms import NO_LIMITS
 from gpolicy.errors import ExitCode, InputError, UnreachableError, UsageError
 from gpolicy.findings import Accepted, Finding
 from gpolicy.json_values import json_text
@@ -33,7 +32,6 @@ if TYPE_CHECKING:
     from gpolicy.checking.settings_tables import Overrides
     from gpolicy.cli.options import Clusters, Outputs
     from gpolicy.cluster.state import ClusterState
-    from gpolicy.what_if.supposing import WhatIf
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -365,22 +363,6 @@ def checked_policy(
             ]
 
         return with_new(checked(), base, checked)[0]
-
-
-def named_policy_of(target: Target, state: ClusterState) -> gpolicy.CheckedPolicy | None:
-    """Return the policy that the command line names, checked on the cluster of the target; None if it names none."""
-    return None if target.path is None else checked_policy(target.path, state)
-
-
-def open_target(
-    target: Target, what_if: WhatIf | None, limits: gpolicy.Limits = NO_LIMITS, *, resource_model: bool = False
-) -> gpolicy.OpenedCluster:
-    """Return the cluster of a target under the policy that the command line names, with what is supposed of it."""
-    state = target.read()
-    policy = named_policy_of(target, state)
-    return gpolicy.open_cluster(
-        state, policy, what_if=what_if, limits=limits, resource_model=resource_model, working=working
-    )
 
 
 def read_for(roots: Sequence[Path], target: Target) -> ClusterState | None:

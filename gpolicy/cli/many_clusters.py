@@ -24,14 +24,13 @@ from gpolicy.cli.targets import Target, Targets, Work, all_clusters_near, as_nam
 from gpolicy.cli.terminal import StatusLine, complain, write_long
 from gpolicy.cluster.record import Record
 from gpolicy.cluster.sources import SCHEMES, Contact, contact
-from gpolicy.colour import Tone
 from gpolicy.errors import ExitCode, GpolicyError, UsageError
 from gpolicy.findings import Finding
 from gpolicy.fleet.choosing import labelled_clusters
 from gpolicy.fleet.workers import Failed, Watcher, work_side_by_side
 from gpolicy.json_values import json_text
 from gpolicy.opening import file_to_write, read_below, write_private, write_public
-from gpolicy.printable import as_text, count, some
+from gpolicy.printable import Tone, as_text, count, some
 from gpolicy.provenance import FORM, UNKNOWN, Provenance, age_words
 from gpolicy.report import fleet_report
 from gpolicy.report.answer import NOTHING, Answer, Cell, Name, Picture, Section, Table

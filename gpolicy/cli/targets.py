@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from gpolicy.cli.options import Outputs
     from gpolicy.cluster.state import ClusterState
     from gpolicy.fleet.named_clusters import NamedCluster, RolloutSettings
+    from gpolicy.what_if.supposing import WhatIf
 
 
 _SAVING: Final = ("plan", "remedy", "suggest", "evacuate")  # verbs with --save, which was --output
@@ -115,6 +116,22 @@ class Target:
     def read_if_given(self) -> ClusterState | None:
         """Return the state, if the target has one."""
         return None if self.state is None else self.read()
+
+    def named_policy(self, state: ClusterState) -> gpolicy.CheckedPolicy | None:
+        """Return the policy that the command line names, checked on the cluster; None if it names none."""
+        from gpolicy.cli.checking import checked_policy  # noqa: PLC0415 (it imports this module)
+
+        return None if self.path is None else checked_policy(self.path, state)
+
+    def open(
+        self, what_if: WhatIf | None, limits: gpolicy.Limits, *, resource_model: bool = False
+    ) -> gpolicy.OpenedCluster:
+        """Return the cluster under the policy that the command line names, with what is supposed of it."""
+        state = self.read()
+        policy = self.named_policy(state)
+        return gpolicy.open_cluster(
+            state, policy, what_if=what_if, limits=limits, resource_model=resource_model, working=working
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

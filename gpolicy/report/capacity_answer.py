@@ -12,8 +12,7 @@ from gpolicy.analysis.binding import Cause
 from gpolicy.analysis.capacity import CapacityReport, GroupCapacity
 from gpolicy.analysis.counted_cluster import Fit
 from gpolicy.analysis.shown_score import Score
-from gpolicy.colour import Tone
-from gpolicy.printable import count, named
+from gpolicy.printable import Tone, count, named
 from gpolicy.report.answer import (
     NOTHING,
     Answer,

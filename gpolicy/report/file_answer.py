@@ -12,13 +12,12 @@ from gpolicy.cluster.json_input import parse_json, read_bytes
 from gpolicy.cluster.record import Record, shown
 from gpolicy.cluster.snapshot import KIND as SNAPSHOT
 from gpolicy.cluster.snapshot import parse_snapshot
-from gpolicy.colour import Tone
 from gpolicy.errors import InputError
 from gpolicy.json_values import json_text
 from gpolicy.plan.plan import Plan
 from gpolicy.plan.plan_json import ANSWER
 from gpolicy.plan.step import Procedure
-from gpolicy.printable import count
+from gpolicy.printable import Tone, count
 from gpolicy.remedy.saved_remedy import procedure_in
 from gpolicy.report.answer import NOTHING, Answer, Number, Section, Table
 from gpolicy.report.answer_file import read_answer

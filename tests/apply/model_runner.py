@@ -28,7 +28,6 @@ from gpolicy.apply.plan_run import Intention, PlanRun
 from gpolicy.apply.work import FinalLook
 from gpolicy.cluster.record import JOB_RUNS
 from gpolicy.cluster.state import ClusterState, Unreadable
-from gpolicy.colour import Tone
 from gpolicy.errors import UnreachableError
 from gpolicy.ganeti.commands import Route
 from gpolicy.ganeti.parameter import Value
@@ -36,6 +35,7 @@ from gpolicy.plan.plan import Plan, make_plan
 from gpolicy.plan.plan_file import read_plan
 from gpolicy.plan.step import PlannedCommand, Procedure
 from gpolicy.policy.model import Policy
+from gpolicy.printable import Tone
 from tests.apply.pretend_ganeti import Job, PretendGaneti
 from tests.plan.planned import plan_text, policy_of
 

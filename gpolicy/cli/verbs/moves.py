@@ -53,7 +53,6 @@ def remedy(  # noqa: PLR0913 (one parameter an option)
     redundancy, and moves as few instances and as little disk as it can, each step allowed by hbal's rules. With --want
     it finds the moves that make room for wanted instances instead.
     """
-    from gpolicy.cli.checking import named_policy_of  # noqa: PLC0415
     from gpolicy.report.answer import under  # noqa: PLC0415
     from gpolicy.report.remedy_answer import remedy_answer, remedy_data  # noqa: PLC0415
 
@@ -68,7 +67,7 @@ def remedy(  # noqa: PLR0913 (one parameter an option)
         state = target.read()
         cluster = gpolicy.open_cluster(
             state,
-            named_policy_of(target, state) if plan is None else gpolicy.read_plan(plan),
+            target.named_policy(state) if plan is None else gpolicy.read_plan(plan),
             what_if=what_if,
             resource_model=resource_model,
             plan_file=plan or Path(),
@@ -111,7 +110,6 @@ def evacuate(  # noqa: PLR0913 (one parameter an option)
     stays, or Ganeti would refuse what hail accepts.
     """
     from gpolicy.allocator.evacuation import EvacuationMode  # noqa: PLC0415
-    from gpolicy.cli.checking import named_policy_of  # noqa: PLC0415
     from gpolicy.report.answer import under  # noqa: PLC0415
     from gpolicy.report.evacuate_answer import evacuate_answer, evacuate_data, saved_evacuation  # noqa: PLC0415
 
@@ -144,7 +142,7 @@ def evacuate(  # noqa: PLR0913 (one parameter an option)
         here = files.of(target)
         state = target.read()
         cluster = gpolicy.open_cluster(
-            state, named_policy_of(target, state), what_if=what_if, resource_model=resource_model, working=working
+            state, target.named_policy(state), what_if=what_if, resource_model=resource_model, working=working
         )
         report = gpolicy.find_evacuation(cluster, request, stop=gpolicy.after(seconds), working=working)
         saved = cache(lambda: _saved(report.moved, state, cluster.state, here.given))

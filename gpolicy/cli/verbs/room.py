@@ -54,7 +54,7 @@ def capacity(  # noqa: PLR0913 (one parameter an option)
     """
     from gpolicy.analysis.health import cluster_health  # noqa: PLC0415
     from gpolicy.analysis.shown_score import read_weights  # noqa: PLC0415
-    from gpolicy.cli.checking import checked_policy, named_policy_of  # noqa: PLC0415
+    from gpolicy.cli.checking import checked_policy  # noqa: PLC0415
     from gpolicy.report.capacity_answer import capacity_answer, compared_answer, compared_data  # noqa: PLC0415
     from gpolicy.report.capacity_json import capacity_data  # noqa: PLC0415
     from gpolicy.report.capacity_prometheus import capacity_metrics  # noqa: PLC0415
@@ -92,7 +92,7 @@ def capacity(  # noqa: PLR0913 (one parameter an option)
 
     def work(target: Target) -> Report:
         state = target.read()
-        policy = named_policy_of(target, state)
+        policy = target.named_policy(state)
         cluster = opened(state, policy, what_if=what_if)
         report, before = ask(cluster), None
         if what_if is not None:
@@ -131,7 +131,6 @@ def place(  # noqa: PLR0913 (Typer reads options from arguments)
     """
     from gpolicy.analysis.request_words import read_words  # noqa: PLC0415
     from gpolicy.analysis.shown_score import read_weights  # noqa: PLC0415
-    from gpolicy.cli.checking import open_target  # noqa: PLC0415
     from gpolicy.cluster.terms import NO_LIMITS  # noqa: PLC0415
     from gpolicy.report.place_answer import place_answer, place_data  # noqa: PLC0415
 
@@ -142,7 +141,7 @@ def place(  # noqa: PLR0913 (Typer reads options from arguments)
     is_plain = not (what_if or weight or ignore_ipolicy or resource_model or limits != NO_LIMITS)
 
     def work(target: Target) -> Report:
-        cluster = open_target(target, what_if, limits, resource_model=resource_model)
+        cluster = target.open(what_if, limits, resource_model=resource_model)
         report = gpolicy.place_instance(cluster, words, ignore_ipolicy=ignore_ipolicy, weights=weights, working=working)
         code = ExitCode.FINE if report.accepted else ExitCode.FINDINGS
         then = _moves_for(cluster, " ".join(asked)) if is_plain and not report.ok else ()
@@ -187,7 +186,6 @@ def suggest(  # noqa: PLR0913 (one parameter an option)
     It finds the sizes that leave the least unused, writes them as a NodeGroup document, and compares their capacity
     with today's policy.
     """
-    from gpolicy.cli.checking import open_target  # noqa: PLC0415
     from gpolicy.report.suggest_answer import suggest_answer, suggest_data  # noqa: PLC0415
     from gpolicy.suggest.suggesting import documents  # noqa: PLC0415
     from gpolicy.suggest.suggestion import parse_mix, parse_sizes  # noqa: PLC0415
@@ -209,7 +207,7 @@ def suggest(  # noqa: PLR0913 (one parameter an option)
 
     def work(target: Target) -> Report:
         file = target.output(save, ".yaml")
-        cluster = open_target(target, what_if, limits)
+        cluster = target.open(what_if, limits)
         report = gpolicy.suggest_sizes(cluster, request, group=group, stop=gpolicy.after(seconds), working=working)
         text = documents(report)
         if file is not None:
@@ -252,7 +250,6 @@ def size(  # noqa: PLR0913 (one parameter an option)
     It tries numbers of nodes with the allocator, as hail accepts instances and under the limits, and shows the cheapest
     that are enough and what is missing with one node fewer.
     """
-    from gpolicy.cli.checking import open_target  # noqa: PLC0415
     from gpolicy.report.size_answer import full_answer, full_data, size_answer, size_data  # noqa: PLC0415
     from gpolicy.what_if.sizing import MOST_KINDS, read_kind  # noqa: PLC0415
     from gpolicy.what_if.supposing import read_wanted  # noqa: PLC0415
@@ -272,7 +269,7 @@ def size(  # noqa: PLR0913 (one parameter an option)
     )
 
     def work(target: Target) -> Report:
-        cluster = open_target(target, what_if, limits)
+        cluster = target.open(what_if, limits)
         if request is None:
             full = gpolicy.fill_group(cluster, group, stop=gpolicy.after(seconds), working=working)
             return report_under(target.path, lambda: full_answer(full), lambda: full_data(full))
