@@ -218,11 +218,7 @@ class LookResult:
 
 
 def look_at(
-    plan: Plan,
-    runner: Runner,
-    state: ClusterState,
-    history: journals.History | None,
-    told: AbstractSet[int] = frozenset(),
+    plan: Plan, runner: Runner, state: ClusterState, history: journals.History | None, told: AbstractSet[int]
 ) -> LookResult:
     """Return what is wrong with a cluster after its plan: missing changes, guards that fail, jobs that failed since.
 
