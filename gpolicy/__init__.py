@@ -21,29 +21,29 @@ if TYPE_CHECKING:
     from gpolicy.plan.plan_file import read_plan as read_plan
     from gpolicy.policy.loading import load_policy as load_policy
     from gpolicy.policy.model import Policy as Policy
+    from gpolicy.progress import Stop as Stop
+    from gpolicy.progress import after as after
+    from gpolicy.progress import after_work as after_work
     from gpolicy.remedy.remedy import RemedyReport as RemedyReport
     from gpolicy.render.script import render_script as render_script
-    from gpolicy.stopping import Stop as Stop
-    from gpolicy.stopping import after as after
-    from gpolicy.stopping import after_work as after_work
     from gpolicy.suggest.suggestion import SuggestReport as SuggestReport
     from gpolicy.suggest.suggestion import SuggestRequest as SuggestRequest
     from gpolicy.use_cases.changes import PlannedChange as PlannedChange
     from gpolicy.use_cases.changes import PlanRequest as PlanRequest
     from gpolicy.use_cases.changes import plan_change as plan_change
-    from gpolicy.use_cases.policies import CheckedPolicy as CheckedPolicy
-    from gpolicy.use_cases.policies import PolicyError as PolicyError
-    from gpolicy.use_cases.policies import check_policy as check_policy
-    from gpolicy.use_cases.policies import find_drift as find_drift
-    from gpolicy.use_cases.policies import run_tests as run_tests
-    from gpolicy.use_cases.policies import show_policy as show_policy
+    from gpolicy.use_cases.questions import CheckedPolicy as CheckedPolicy
     from gpolicy.use_cases.questions import OpenedCluster as OpenedCluster
+    from gpolicy.use_cases.questions import PolicyError as PolicyError
+    from gpolicy.use_cases.questions import check_policy as check_policy
     from gpolicy.use_cases.questions import count_capacity as count_capacity
     from gpolicy.use_cases.questions import fill_group as fill_group
+    from gpolicy.use_cases.questions import find_drift as find_drift
     from gpolicy.use_cases.questions import find_evacuation as find_evacuation
     from gpolicy.use_cases.questions import find_remedy as find_remedy
     from gpolicy.use_cases.questions import open_cluster as open_cluster
     from gpolicy.use_cases.questions import place_instance as place_instance
+    from gpolicy.use_cases.questions import run_tests as run_tests
+    from gpolicy.use_cases.questions import show_policy as show_policy
     from gpolicy.use_cases.questions import size_group as size_group
     from gpolicy.use_cases.questions import suggest_sizes as suggest_sizes
     from gpolicy.what_if.filling import FullReport as FullReport
@@ -62,14 +62,13 @@ _BY_MODULE = {
     "plan.plan_file": "read_plan",
     "policy.loading": "load_policy",
     "policy.model": "Policy",
+    "progress": "Stop after after_work",
     "remedy.remedy": "RemedyReport",
     "render.script": "render_script",
-    "stopping": "Stop after after_work",
     "suggest.suggestion": "SuggestReport SuggestRequest",
     "use_cases.changes": "PlanRequest PlannedChange plan_change",
-    "use_cases.policies": "CheckedPolicy PolicyError check_policy find_drift run_tests show_policy",
-    "use_cases.questions": "OpenedCluster count_capacity fill_group find_evacuation find_remedy open_cluster"
-    " place_instance size_group suggest_sizes",
+    "use_cases.questions": "CheckedPolicy OpenedCluster PolicyError check_policy count_capacity fill_group find_drift"
+    " find_evacuation find_remedy open_cluster place_instance run_tests show_policy size_group suggest_sizes",
     "what_if.filling": "FullReport",
     "what_if.sizing": "SizeReport SizeRequest",
 }

@@ -1,12 +1,20 @@
-"""Common parts of our JSON reports: values as JSON types, places, and the text."""
+"""Common parts of our JSON reports: values as JSON types, places, the text, and shapes.
+
+A shape is a table of keys, from which the JSON of a value follows, and its schema in `schemas/output/`.
+`scripts/reference/output_schemas.py` writes the schemas. What a key holds follows there from the type of the attribute,
+if the table does not say it; what it means stands in `output_texts.toml` beside it, or else in the docstring of the
+attribute. A dataclass without a shape has a key for each field.
+"""
 
 from __future__ import annotations
 
 import dataclasses
 import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
 from enum import Enum
+from operator import attrgetter
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -48,3 +56,135 @@ def plain(value: object, forms: Mapping[type, Callable[[Any], Any]] = MappingPro
 def place(span: Span | None, *names: str) -> dict[str, Any]:
     """Return file, line and column (or the fields `names`) of a place; null if there is none."""
     return {name: getattr(span, name) if span else None for name in names or PLACE}
+
+
+COUNT: Final = {"type": "integer", "minimum": 0}
+FROM_ONE: Final = {"type": "integer", "minimum": 1}
+TEXTS: Final = {"type": "array", "items": {"type": "string"}}
+NOT_EMPTY: Final = {"type": "string", "minLength": 1}
+ANYTHING: Final[dict[str, Any]] = {}
+NUMBER: Final[Any] = float | None
+"""A number that may be none in Python (nan, inf), and is null then."""
+Forms = Mapping[type, Callable[[Any], Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Many:
+    """A list of what has a form."""
+
+    form: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Maybe:
+    """What has a form, or null (`nothing` says what else stands there)."""
+
+    form: Any
+    nothing: Mapping[str, Any] = field(default_factory=lambda: {"type": "null"})
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """A key of an object: what it holds.
+
+    `form` is a `Shape`, a JSON Schema, or a type; it is what a list or a mapping holds, or what is there if it is not
+    None, where the type of the attribute says that it is one. `of` is the attribute (dotted: of an attribute), if it
+    has another name, or a function of the value. The keys of an `inline` one stand among the others, and a `sparse` one
+    is left out where the value is None.
+    """
+
+    form: Any = None
+    of: str | Callable[[Any], Any] = ""
+    inline: bool = False
+    sparse: bool = False
+
+
+class Shape:
+    """The keys of an object, in their order, that is made of a value of a type (`kind`).
+
+    A shape with a `name` is a definition of each schema that it is in. `optional` keys came with a minor version.
+    `forms` are the shapes of types, for keys that have none. Only docstrings say what a `documented` one means.
+    """
+
+    def __init__(
+        self,
+        kind: type,
+        name: str = "",
+        *,
+        documented: bool = False,
+        optional: str = "",
+        forms: Forms = MappingProxyType({}),
+    ) -> None:
+        self.name, self.kind, self.documented, self.forms = name, kind, documented, forms
+        self.optional = optional.split()
+        self.keys: dict[str, Key] = {}
+
+    def with_keys(self, names: str = "", /, **others: Any) -> Shape:
+        """Give the shape its keys, and return it: `names` in their order, then `others` that are not among them.
+
+        A key holds the attribute of its name, unless `others` say more: a `Key`, its form, or (a string) the attribute.
+        """
+        keys = {
+            name: item if isinstance(item, Key) else Key(of=item) if isinstance(item, str) else Key(item)
+            for name, item in others.items()
+        }
+        self.keys = dict.fromkeys(names.split(), Key()) | keys
+        self._read = [
+            (key, item, item.of if callable(item.of) else attrgetter(item.of or key)) for key, item in self.keys.items()
+        ]
+        return self
+
+    def __call__(self, value: Any) -> dict[str, Any]:
+        """Return a value as JSON's own types. A number that is not finite is null."""
+        found: dict[str, Any] = {}
+        for key, item, read in self._read:
+            inside = read(value)
+            written = self._written(inside, item.form)
+            if item.inline:
+                found |= written or {}
+            elif inside is not None or not item.sparse:
+                found[key] = written
+        return found
+
+    def _written(self, value: Any, form: Any) -> Any:
+        while isinstance(form, Many | Maybe):
+            form = form.form
+        if not isinstance(form, Shape):
+            return plain(value, self.forms)
+        if isinstance(value, form.kind):
+            return form(value)
+        match value:
+            case tuple() | list():
+                return [self._written(item, form) for item in value]
+            case Mapping():
+                return {name: self._written(item, form) for name, item in value.items()}
+        return None
+
+
+def fields_of(
+    kind: type, *derived: str, without: Collection[str] = (), forms: Forms = MappingProxyType({}), **keys: Any
+) -> Shape:
+    """Return the shape of a dataclass with a key for each field, and for figures that follow from them."""
+    names = (*(item.name for item in dataclasses.fields(kind) if item.name not in without), *derived)
+    name = "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in kind.__name__).lstrip("_")
+    return Shape(kind, name, documented=True, forms=forms).with_keys(" ".join(names), **keys)
+
+
+class Document:
+    """What a verb writes: the keys of several shapes, one after the other."""
+
+    def __init__(self, title: str, *parts: Shape) -> None:
+        self.title, self.parts = title, parts
+
+    def data(self, *values: Any) -> dict[str, Any]:
+        """Return the document of the values of its parts."""
+        found: dict[str, Any] = {}
+        for part, value in zip(self.parts, values, strict=True):
+            found |= part(value)
+        return found
+
+
+def version_key(version: str) -> Key:
+    """Return the key with the version of a document: readers take any minor one."""
+    pattern = f"^{version.partition('.')[0]}\\.[0-9]+$"
+    return Key({"type": "string", "pattern": pattern}, lambda _: version)

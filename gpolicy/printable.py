@@ -1,8 +1,8 @@
 r"""Text that is safe on a terminal or in a log: it moves no cursor, hides nothing and fakes no line.
 
 Names, values and messages come from policies, plans and clusters, and may contain anything. Reports pass their lines to
-`as_text`; the command line writes through a stream that calls `printable` (`cli/console.py`). Our own colours survive
-both: they contain a random number of this process, which no input can know.
+`as_text`; the command line writes through a `Console`. Our own colours survive both: they contain a random number of
+this process, which no input can know. Reports give each piece of text a tone, which a `Painter` paints.
 """
 
 from __future__ import annotations
@@ -11,10 +11,13 @@ import os
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
+from enum import Enum
+
+from gpolicy.light_dataclasses import dataclass
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Final
+    from typing import Any, Final, TextIO
 
 _OURS: Final = f"\x1b{os.urandom(8).hex()}"
 _CONTROL: Final = re.compile(rf"({_OURS}\[[0-9;]*[A-Z]?[a-z]?)")
@@ -161,3 +164,99 @@ def free_name(name: str, is_taken: Callable[[str], bool]) -> str:
         number += 1
         found = f"{name}-{number}"
     return found
+
+
+class Console:
+    """A stream on top of another. A line feed ends a line; all other control characters are shown as escapes.
+
+    In a job of GitHub's, no line becomes a command to its runner.
+    """
+
+    def __init__(self, below: TextIO) -> None:
+        self.below = below
+        self._defused = os.environ.get("GITHUB_ACTIONS") == "true"
+        self._within_line = False
+
+    def write(self, text: str) -> int:
+        """Write `text`, made printable."""
+        shown = printable_text(text)
+        if self._defused and shown:
+            first, *others = shown.split("\n")
+            first = first.replace("##[", "## [") if self._within_line else no_command(first)
+            shown = "\n".join([first, *map(no_command, others)])
+            self._within_line = not shown.endswith("\n")
+        self.below.write(terminal_text(shown))
+        return len(text)
+
+    def writelines(self, lines: Iterable[str]) -> None:
+        """Write each of the lines, which end themselves."""
+        for line in lines:
+            self.write(line)
+
+    def __getattr__(self, name: str) -> Any:
+        """Pass everything else on to the stream below."""
+        return getattr(self.below, name)
+
+
+def console(stream: TextIO) -> TextIO:
+    """Return a stream that writes printable text to `stream`; itself if it does so already."""
+    if not isinstance(stream, Console):
+        above: Any = Console(stream)
+        stream = above
+    return stream
+
+
+def write_commands(stream: TextIO, text: str) -> None:
+    """Write lines to a console as commands for GitHub's runner."""
+    below = stream.below if isinstance(stream, Console) else stream
+    below.write(printable_text(text))
+
+
+def write_diff(stream: TextIO, lines: Iterable[str]) -> None:
+    """Write a diff as `patch` takes it: tabs stay, and carriage returns at the ends of lines.
+
+    A line with other control characters or with letters that nobody sees shows them as escapes, and is not patched.
+    """
+    below = stream.below if isinstance(stream, Console) else stream
+    defused = os.environ.get("GITHUB_ACTIONS") == "true"
+    written = []
+    for line in "".join(lines).split("\n"):
+        body = line.removesuffix("\r")
+        shown = "\t".join(map(printable, body.split("\t")))
+        written.append((no_command(shown) if defused else shown) + line[len(body) :])
+    below.write("\n".join(written))
+
+
+class Tone(Enum):
+    """The meaning of a piece of text for the reader. The value is the SGR code of terminals."""
+
+    PLAIN = ""
+    STRONG = "1"
+    QUIET = "2"
+    BAD = "31"
+    GOOD = "32"
+    CAREFUL = "33"
+    NOTED = "36"
+    ALARM = "1;31"
+
+
+_START: Final = {tone: control(f"[{tone.value}m") for tone in Tone if tone.value}
+_END: Final = control("[0m")
+
+
+@dataclass(frozen=True, slots=True)
+class Painter:
+    """Paints text if `colour` is true, otherwise leaves it unchanged."""
+
+    colour: bool
+
+    def __call__(self, tone: Tone, text: str) -> str:
+        """Return `text` in its tone."""
+        return f"{_START[tone]}{text}{_END}" if self.colour and text and tone in _START else text
+
+
+def without_colour(text: str) -> str:
+    """Return painted text without its paint."""
+    for code in (*_START.values(), _END):
+        text = text.replace(code, "")
+    return text

@@ -11,19 +11,16 @@ import pytest
 
 PACKAGE = Path(__file__).resolve().parent.parent / "gpolicy"
 COMMON = {
-    "colour",
     "errors",
     "findings",
     "data",
     "guessing",
-    "json_shape",
     "json_values",
     "light_dataclasses",
     "opening",
     "printable",
     "progress",
     "provenance",
-    "stopping",
 }
 COMMON |= {"__init__"}
 MAY_IMPORT = {

@@ -10,8 +10,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpolicy.cli.console import console, write_commands, write_diff
-from gpolicy.printable import as_text, control, count, no_command, printable, terminal_text
+from gpolicy.printable import (
+    as_text,
+    console,
+    control,
+    count,
+    no_command,
+    printable,
+    terminal_text,
+    write_commands,
+    write_diff,
+)
 
 ANY_TEXT = st.text(st.characters(codec=None) | st.sampled_from("\x1b\n\r\t\x07\x7f\x9b\u202e\u2066\u200b\u2028\x85:#["))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpolicy.stopping import Stop, StoppedError, after, after_work, until_stopped
+from gpolicy.progress import Stop, StoppedError, after, after_work, until_stopped
 
 
 def test_work_is_counted_and_a_share_of_it_is_over_earlier() -> None:
@@ -20,7 +20,7 @@ def test_work_is_counted_and_a_share_of_it_is_over_earlier() -> None:
 def test_the_clock_is_read_only_where_there_is_a_limit_of_time(monkeypatch: pytest.MonkeyPatch) -> None:
     late, none = after(60), Stop()
     assert not late.is_over()
-    monkeypatch.setattr("gpolicy.stopping.time.monotonic", lambda: float("inf"))
+    monkeypatch.setattr("gpolicy.progress.time.monotonic", lambda: float("inf"))
     assert late.is_over()
     assert not none.is_over()
     assert not after_work(1).is_over()

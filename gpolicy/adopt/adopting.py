@@ -19,8 +19,8 @@ from typing import Final
 
 from gpolicy.adopt.soundness import Place, file_names, unsound_places, with_guards, without_defaults
 from gpolicy.cluster.state import ClusterState, LiveGroup
-from gpolicy.drift.unit_writer import How, Proof, Unit, UnitWriter, WayToWrite, look
-from gpolicy.drift.units import NODES, set_nodes
+from gpolicy.drift.units import NODES, How, Unit, WayToWrite, set_nodes
+from gpolicy.drift.write_back import Proof, UnitWriter, look
 from gpolicy.ganeti.commands import TAG
 from gpolicy.ganeti.releases import DEFAULT_VERSION, release_of, unknown_release
 from gpolicy.ganeti.vocabulary import TAG_FAMILIES, Level, Path, Values
@@ -30,34 +30,14 @@ from gpolicy.policy.model import Policy
 from gpolicy.policy.yaml_reader import read_yaml
 from gpolicy.printable import free_name, listed
 from gpolicy.resolve.desired import Desired, members, resolve
-from gpolicy.writing.documents import (
-    SCHEMA_FILE,
-    compared_with,
-    file_text,
-    head,
-    led_to,
-    modelines,
-    schema_for,
-    schema_text,
-    sections,
-)
+from gpolicy.writing import documents, yaml_text
 from gpolicy.writing.value_edits import Draft, ValuePlace
-from gpolicy.writing.yaml_text import (
-    Node,
-    NotWritten,
-    RuleTags,
-    Writer,
-    comment_lines,
-    entry,
-    name_complaint,
-    rule_tags,
-)
 
 _MOST_ROUNDS: Final = 20  # each leaves out new errors: std after minmax, one parameter after another
 _LONGEST_NAME: Final = 60
 _MOST_TAGS_IN_NAME: Final = 3
 
-_Described = dict[str, tuple[dict[Path, Node], list[str]]]
+_Described = dict[str, tuple[dict[Path, yaml_text.Node], list[str]]]
 """Written own values and tags of nodes, by name."""
 
 
@@ -66,7 +46,7 @@ class Adopted:
     """A policy as text by relative path, and what it leaves out of the cluster."""
 
     files: dict[str, str]
-    left_out: tuple[NotWritten, ...] = ()
+    left_out: tuple[yaml_text.NotWritten, ...] = ()
 
 
 def adopt(state: ClusterState) -> Adopted:
@@ -97,13 +77,13 @@ class Adoption:
         self.excluded = excluded
         self.version = release_of(state.software_version)
         self.release = self.version or DEFAULT_VERSION
-        self.writer = Writer(self.release)
+        self.writer = yaml_text.Writer(self.release)
         self.files: dict[str, str] = {}
-        self.left_out: list[NotWritten] = []
+        self.left_out: list[yaml_text.NotWritten] = []
 
     def run(self) -> Adopted:
         """Return the policy of the whole cluster."""
-        rules = rule_tags(self._tags("cluster", self.state.cluster.tags))
+        rules = yaml_text.rule_tags(self._tags("cluster", self.state.cluster.tags))
         groups = self._declarable_groups()
         self.files["cluster.yaml"] = self._cluster(rules.others)
         for name, file in sorted(file_names(groups).items()):
@@ -112,12 +92,12 @@ class Adoption:
         nodes = self.nodes()
         if rules.families:
             self.files["tags.yaml"] = self._tag_rules(rules, nodes)
-        self.files[SCHEMA_FILE] = schema_text()
+        self.files[documents.SCHEMA_FILE] = documents.schema_text()
         return Adopted(self.files, tuple(self.left_out))
 
     def _cluster(self, tags: list[str]) -> str:
         name = self.state.name
-        reason = name_complaint(name, pattern=False) if name else "the source does not tell it"
+        reason = yaml_text.name_complaint(name, pattern=False) if name else "the source does not tell it"
         if self._leaves_out("cluster", "name", f"{reason}; write it in place of `unnamed`" if reason else ""):
             name = "unnamed"
         worth_writing, at_default = without_defaults(self.state.cluster.own, self.release)
@@ -128,21 +108,26 @@ class Adoption:
                 "The cluster as it is. A value that is not Ganeti's default says what the default is. What is not"
                 " written here is not managed: gpolicy never touches it.",
             ),
-            *head("Cluster", name=name),
+            *documents.head("Cluster", name=name),
         ]
         if unknown := unknown_release(self.state.software_version):
-            lines += comment_lines(f"{unknown[0].upper()}{unknown[1:]}.")
+            lines += yaml_text.comment_lines(f"{unknown[0].upper()}{unknown[1:]}.")
         unsaid = [f'# ganeti_version: "{DEFAULT_VERSION}"  # the source does not say which release it is']
-        lines += unsaid if self.version is None else entry("ganeti_version", self.version)
-        lines += sections(values, compared_with(None, "Ganeti's default", version=self.release), titles=True)
+        lines += unsaid if self.version is None else yaml_text.entry("ganeti_version", self.version)
+        lines += documents.sections(
+            values, documents.compared_with(None, "Ganeti's default", version=self.release), titles=True
+        )
         if at_default:
-            lines += ["", *comment_lines(f"At Ganeti's defaults, and not managed: {listed(at_default)}.")]
+            lines += ["", *yaml_text.comment_lines(f"At Ganeti's defaults, and not managed: {listed(at_default)}.")]
         if tags:
-            lines += ["", *comment_lines("Tags without a rule of their own (those of htools are in tags.yaml).")]
-            lines += entry("tags", list(tags))
-        return file_text(lines)
+            lines += [
+                "",
+                *yaml_text.comment_lines("Tags without a rule of their own (those of htools are in tags.yaml)."),
+            ]
+            lines += yaml_text.entry("tags", list(tags))
+        return documents.file_text(lines)
 
-    def _write(self, own: Values, level: Level, label: str) -> dict[Path, Node]:
+    def _write(self, own: Values, level: Level, label: str) -> dict[Path, yaml_text.Node]:
         """Return the readable own values in written form. What cannot be written is noted."""
         wanted: Values = {}
         for path, value in own.items():
@@ -154,17 +139,19 @@ class Adoption:
         self.left_out += left_out
         return values
 
-    def _top(self, level: Level, about: str, left_out_before: int = 0, schema: str = SCHEMA_FILE) -> list[str]:
+    def _top(
+        self, level: Level, about: str, left_out_before: int = 0, schema: str = documents.SCHEMA_FILE
+    ) -> list[str]:
         """Return the comments at the top of a file: its schema, what it is about, and what is not in it."""
-        lines = [*modelines(schema), *comment_lines(about)]
+        lines = [*documents.modelines(schema), *yaml_text.comment_lines(about)]
         left_out = self.left_out[left_out_before:]
         lines += ["# Left out:"] if left_out else []
         for item in left_out:
             text = str(item) if level is Level.NODE or not item.what else f"{item.what}: {item.reason}"
-            lines += comment_lines(f"- {text}", hanging="  ")
+            lines += yaml_text.comment_lines(f"- {text}", hanging="  ")
         gaps = [".".join(gap.prefix) or "any own value" for gap in self.state.unreadable if gap.level is level]
         if gaps:
-            lines += comment_lines(f"The source does not show {listed(gaps)}: nothing is declared of these.")
+            lines += yaml_text.comment_lines(f"The source does not show {listed(gaps)}: nothing is declared of these.")
         return lines
 
     def _tags(self, label: str, tags: Iterable[str]) -> list[str]:
@@ -182,13 +169,13 @@ class Adoption:
 
     def _leaves_out(self, label: str, what: str, reason: str) -> bool:
         """Note what is left out, where there is a reason; return whether there is one."""
-        self.left_out += [NotWritten(label, what, reason)] if reason else []
+        self.left_out += [yaml_text.NotWritten(label, what, reason)] if reason else []
         return reason != ""
 
     def _declarable_groups(self) -> list[str]:
         names: list[str] = []
         for name in self.state.groups:
-            reason = name_complaint(name, pattern=False) or self.excluded.get((f"group/{name}", ""), "")
+            reason = yaml_text.name_complaint(name, pattern=False) or self.excluded.get((f"group/{name}", ""), "")
             if not self._leaves_out(f"group/{name}", "", f"it cannot be declared: {reason}" if reason else ""):
                 names.append(name)
         return names
@@ -198,8 +185,8 @@ class Adoption:
         label = f"group/{group.name}"
         before = len(self.left_out)
         values = self._write(group.own, Level.GROUP, label)
-        complaints = {node: name_complaint(node, pattern=True) for node in members}
-        nodes: list[Node] = [
+        complaints = {node: yaml_text.name_complaint(node, pattern=True) for node in members}
+        nodes: list[yaml_text.Node] = [
             node for node, reason in complaints.items() if not self._leaves_out(label, f"node {node}", reason)
         ]
         tags = self._tags(label, group.tags)
@@ -208,19 +195,19 @@ class Adoption:
                 Level.GROUP,
                 "What is not written here follows the cluster and is not managed; write `inherit` to insist on it.",
                 before,
-                f"../{SCHEMA_FILE}",
+                f"../{documents.SCHEMA_FILE}",
             ),
-            *head("NodeGroup", name=group.name),
-            *sections(
+            *documents.head("NodeGroup", name=group.name),
+            *documents.sections(
                 values,
-                compared_with(self.state.cluster.own, "cluster", "own value, as the cluster's"),
+                documents.compared_with(self.state.cluster.own, "cluster", "own value, as the cluster's"),
                 titles=False,
                 nodes=nodes,
             ),
         ]
         if tags:
-            lines += ["", *entry("tags", list(tags))]
-        return file_text(lines)
+            lines += ["", *yaml_text.entry("tags", list(tags))]
+        return documents.file_text(lines)
 
     def nodes(self, taken: Iterable[str] = ()) -> set[str]:
         """Write the node sets, by names not `taken`. Return tags of declared nodes that no policy can declare."""
@@ -229,7 +216,7 @@ class Adoption:
         described: _Described = {}
         for node in sorted(self.state.nodes.values(), key=lambda node: node.name):
             label = f"node/{node.name}"
-            reason = name_complaint(node.name, pattern=True)
+            reason = yaml_text.name_complaint(node.name, pattern=True)
             if self._leaves_out(label, "", f"it cannot be declared: {reason}" if reason else ""):
                 continue
             values = self._write(node.own, Level.NODE, label)
@@ -243,28 +230,28 @@ class Adoption:
                 *self._top(Level.NODE, about, before),
                 *_node_set_documents(described, {name: self.state.nodes[name].group for name in described}, taken),
             ]
-            self.files["nodes.yaml"] = file_text(lines)
+            self.files["nodes.yaml"] = documents.file_text(lines)
         return undeclared
 
-    def _tag_rules(self, rules: RuleTags, undeclared: set[str]) -> str:
+    def _tag_rules(self, rules: yaml_text.RuleTags, undeclared: set[str]) -> str:
         owned = [prefix for prefix in rules.node_prefixes if not any(tag.startswith(prefix) for tag in undeclared)]
         left = self.state.cluster.tags - {*rules.declared}
         families = [name for name in rules.families if not any(tag.startswith(TAG_FAMILIES[name]) for tag in left)]
-        owns: list[Node] = [*families]
+        owns: list[yaml_text.Node] = [*families]
         owns += [{"prefix": prefix, "on": ["node"]} for prefix in owned]
         lines = [
-            *modelines(SCHEMA_FILE),
-            *comment_lines(
+            *documents.modelines(documents.SCHEMA_FILE),
+            *yaml_text.comment_lines(
                 "What htools reads from tags. `owns` says what gpolicy may remove once it is declared no longer: the"
                 " cluster tags of these families, and the node tags that these rules give a meaning to, on nodes"
                 " whose tags are declared."
             ),
-            *head("TagRules"),
-            *entry("owns", owns),
+            *documents.head("TagRules"),
+            *yaml_text.entry("owns", owns),
         ]
 
         def part(key: str, family: str, indent: int = 0) -> list[str]:
-            return entry(key, rules.items[family], indent=indent) if rules.items[family] else []
+            return yaml_text.entry(key, rules.items[family], indent=indent) if rules.items[family] else []
 
         migration = [*part("domains", "migration", 2), *part("allow", "allowmigration", 2)]
         table = (
@@ -277,8 +264,8 @@ class Adoption:
             (part("desired_location", "desiredlocation"), "Instance tags that name where the instance should be."),
         )
         for written, about in table:
-            lines += ["", *comment_lines(about), *written] if written else []
-        return file_text(lines)
+            lines += ["", *yaml_text.comment_lines(about), *written] if written else []
+        return documents.file_text(lines)
 
 
 def _node_set_documents(described: _Described, groups: Mapping[str, str], others: Iterable[str] = ()) -> list[str]:
@@ -297,15 +284,18 @@ def _node_set_documents(described: _Described, groups: Mapping[str, str], others
         name = free_name(wanted, taken.__contains__)
         taken.add(name)
         if lines:
-            lines += ["---", *modelines(SCHEMA_FILE)[:1]]  # the YAML server looks at each document alone
-        lines += head("NodeSet", name=name)
+            lines += [
+                "---",
+                *documents.modelines(documents.SCHEMA_FILE)[:1],
+            ]  # the YAML server looks at each document alone
+        lines += documents.head("NodeSet", name=name)
         within = sorted({groups[node] for node in nodes})
         if len(within) == 1:
-            lines += comment_lines(f"in group {within[0]}")
-        lines += entry("nodes", list(nodes), as_flow=True)
-        lines += [line for line in sections(values, lambda _path, _node: "", titles=False) if line]
+            lines += yaml_text.comment_lines(f"in group {within[0]}")
+        lines += yaml_text.entry("nodes", list(nodes), as_flow=True)
+        lines += [line for line in documents.sections(values, lambda _path, _node: "", titles=False) if line]
         if tags:
-            lines += entry("tags", list(tags), as_flow=True)
+            lines += yaml_text.entry("tags", list(tags), as_flow=True)
     return lines
 
 
@@ -315,7 +305,7 @@ class Addition:
 
     texts: Mapping[str, str] = field(default_factory=dict)
     added: tuple[str, ...] = ()
-    left_out: tuple[NotWritten, ...] = ()
+    left_out: tuple[yaml_text.NotWritten, ...] = ()
 
 
 def adopt_new(policy: Policy, state: ClusterState, today: date, others: Sequence[Policy] = ()) -> Addition:
@@ -329,7 +319,7 @@ def adopt_new(policy: Policy, state: ClusterState, today: date, others: Sequence
     writer = UnitWriter(proof, Draft(policy.files))
     writer.write(units)
     added = sorted({name for name, _ in writer.written})
-    refused = [NotWritten(name, "", reason) for (name, _), reason in sorted(writer.reasons.items())]
+    refused = [yaml_text.NotWritten(name, "", reason) for (name, _), reason in sorted(writer.reasons.items())]
     left_out = [item for item in adding.left_out if item.object in added]
     return Addition(writer.draft.texts, tuple(added), (*refused, *left_out))
 
@@ -341,8 +331,8 @@ class _Adding:
         self._desired = resolve(policy, state)
         self._root = policy.root or pathlib.Path()
         self._excluded: Mapping[Place, str] = adoption_of(state)[1]
-        self._schema = schema_for(self._root)
-        self.left_out: list[NotWritten] = []
+        self._schema = documents.schema_for(self._root)
+        self.left_out: list[yaml_text.NotWritten] = []
 
     def units(self) -> Iterator[Unit]:
         groups = [name for name in self._state.groups if name not in self._desired.current_groups]
@@ -385,14 +375,14 @@ class _Adding:
         self.left_out += adoption.left_out
         if text is None:
             return
-        documents = read_yaml(text, "nodes.yaml").documents
-        described = [node for document in documents for node in document.root["nodes"]]
-        labels = {(f"node-set/{document.root['name']}", ()) for document in documents}
+        written = read_yaml(text, "nodes.yaml").documents
+        described = [node for document in written for node in document.root["nodes"]]
+        labels = {(f"node-set/{document.root['name']}", ()) for document in written}
         way = self._new_file(_unused(self._root, "nodes", taken), text, labels)
         yield Unit(frozenset((f"node/{node}", ()) for node in described), (way,))
 
     def _new_file(self, name: str, text: str, labels: Iterable[Key]) -> WayToWrite:
-        text = led_to(self._schema if self._schema.is_file() else None, text, pathlib.Path(name))
+        text = documents.led_to(self._schema if self._schema.is_file() else None, text, pathlib.Path(name))
 
         def write(draft: Draft) -> ValuePlace:
             draft.create(name, text)

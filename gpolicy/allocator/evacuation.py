@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from gpolicy.allocator.merge import Cluster
     from gpolicy.allocator.placement import Nodes
     from gpolicy.allocator.request_options import RequestOptions
-    from gpolicy.stopping import Stop
+    from gpolicy.progress import Stop
 
 
 class EvacuationMode(Enum):
@@ -303,7 +303,7 @@ def _each_in_turn(
 def _unless_stopped(stop: Stop | None, go: Callable[[], Evacuated]) -> Evacuated:
     if stop is None:
         return go()
-    from gpolicy.stopping import until_stopped  # noqa: PLC0415 (hail never stops)
+    from gpolicy.progress import until_stopped  # noqa: PLC0415 (hail never stops)
 
     with until_stopped():
         stop.spend()

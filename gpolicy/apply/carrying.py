@@ -10,40 +10,13 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Final, TypeVar
 
-from gpolicy.apply.journal import EventName
-from gpolicy.apply.journal_file import JournalError, JournalFile
-from gpolicy.apply.runner import (
-    JobOutcome,
-    JobResult,
-    MarkedJob,
-    Patience,
-    Poll,
-    Runner,
-    StopRequests,
-    Watch,
-    passes,
-    pause,
-    told_if_slow,
-)
-from gpolicy.apply.tasks import (
-    ClusterIdentity,
-    Decision,
-    LeafDifference,
-    Sight,
-    Task,
-    by_serial,
-    compare_contents,
-    decide_by_looking,
-    effects_missing,
-    effects_there,
-    seen_progress,
-)
-from gpolicy.colour import Tone
+from gpolicy.apply import jobs, work
+from gpolicy.apply.journals import EventName, JournalError, JournalFile
 from gpolicy.errors import ExitCode, GpolicyError, InputError, UnreachableError
 from gpolicy.plan.effects import Effect, carried_out, written
 from gpolicy.plan.step import Procedure
 from gpolicy.plan.steps import POOL_SIZE
-from gpolicy.printable import clipped, count
+from gpolicy.printable import Tone, clipped, count
 
 _T = TypeVar("_T")
 _PROMOTING_ATTEMPTS: Final = 2
@@ -55,7 +28,9 @@ class ApplyError(GpolicyError):
 
     exit_code = ExitCode.FINDINGS
 
-    def __init__(self, message: str, *, differences: Sequence[LeafDifference] = (), hint: str | None = None) -> None:
+    def __init__(
+        self, message: str, *, differences: Sequence[work.LeafDifference] = (), hint: str | None = None
+    ) -> None:
         super().__init__(message, hint=hint)
         self.differences = tuple(differences)
 
@@ -77,19 +52,19 @@ class Carrier:
     """
 
     plan: Procedure
-    runner: Runner
+    runner: jobs.Runner
     say: Callable[[str, Tone], None]
-    patience: Patience = field(default_factory=Patience)
-    stop: StopRequests = field(default_factory=StopRequests)
+    patience: jobs.Patience = field(default_factory=jobs.Patience)
+    stop: jobs.StopRequests = field(default_factory=jobs.StopRequests)
     lock_is_lost: Callable[[], bool] = lambda: False
     journal: JournalFile = field(init=False)
-    known: Sight = field(init=False)
-    cluster: ClusterIdentity = field(init=False)
+    known: work.Sight = field(init=False)
+    cluster: work.ClusterIdentity = field(init=False)
     mark: str = field(init=False)
     _unanswered: dict[str, str] = field(default_factory=dict)  # titles of steps with requests without answer and job
     _silent: bool = False  # no further message is kept or shown
 
-    def carry(self, tasks: Sequence[Task], *, first: int = 1, count: int | None = None) -> None:
+    def carry(self, tasks: Sequence[work.Task], *, first: int = 1, count: int | None = None) -> None:
         """Carry out `tasks`, which are numbers `first` … of `count`. Raise CarryingError at the first that fails."""
         for index, task in enumerate(tasks):
             self.say(f"[{first + index}/{count or len(tasks)}] {task.title}", Tone.STRONG)
@@ -98,7 +73,7 @@ class Carrier:
             self.known = sight
             self._carry(task, tasks[index:])
 
-    def _may_begin(self, task: Task, attempt: int) -> None:
+    def _may_begin(self, task: work.Task, attempt: int) -> None:
         # nothing may take time between this and the attempt: a look at the cluster lasts up to two minutes
         if self.stop.after_step:
             when = "before" if attempt == 1 else "after an attempt at"
@@ -117,46 +92,48 @@ class Carrier:
 
     # --- one step --------------------------------------------------------------------------------------------------
 
-    def _carry(self, task: Task, left: Sequence[Task]) -> None:
+    def _carry(self, task: work.Task, left: Sequence[work.Task]) -> None:
         begun = time.monotonic()
         pauses = self.patience.pauses()
         for attempt, rest in enumerate([*pauses, None], start=1):
             if attempt > 1:
                 self.await_jobs(self.marked_jobs() if self._unanswered else ())
                 sight = self.glance()
-                if decide_by_looking(task, sight) is Decision.SKIP:
+                if work.decide_by_looking(task, sight) is work.Decision.SKIP:
                     self._done(task, left, sight, since=begun)
                     return
-                self._expect(effects_there(task.command.effects, sight), sight, left)
+                self._expect(work.effects_there(task.command.effects, sight), sight, left)
             self._may_begin(task, attempt)
             outcome = self._attempt(task, attempt)
             sight = self.look(task, outcome)
-            missing = effects_missing(task.command.effects, sight)
-            if missing and outcome.result is JobResult.SUCCESS and self.stop.at_once:
+            missing = work.effects_missing(task.command.effects, sight)
+            if missing and outcome.result is jobs.JobResult.SUCCESS and self.stop.at_once:
                 raise self._left_alone(task, outcome)  # what it stored may not be shown yet
-            if not missing and (outcome.result is JobResult.SUCCESS or seen_progress(task.command.effects, sight)):
-                if outcome.result is not JobResult.SUCCESS:
+            if not missing and (
+                outcome.result is jobs.JobResult.SUCCESS or work.seen_progress(task.command.effects, sight)
+            ):
+                if outcome.result is not jobs.JobResult.SUCCESS:
                     self.message(f"the job failed ({outcome.text}), but its changes are there")
                 self._done(task, left, self._promoting(task, sight, attempt), since=begun)
                 return
             self.found_failed(task, outcome, sight)
-            again = outcome.result is not JobResult.SUCCESS and passes(outcome.text)
-            if rest is None or not again or decide_by_looking(task, sight) is Decision.REFUSE:
-                partly = len(missing) < len(task.command.effects) or outcome.result is JobResult.SUCCESS
+            again = outcome.result is not jobs.JobResult.SUCCESS and jobs.passes(outcome.text)
+            if rest is None or not again or work.decide_by_looking(task, sight) is work.Decision.REFUSE:
+                partly = len(missing) < len(task.command.effects) or outcome.result is jobs.JobResult.SUCCESS
                 there = [sight.contents.get(item.object, {}).get(item.path) for item in missing]
                 differences = [
-                    LeafDifference(item.object, item.path, item.after, value)
+                    work.LeafDifference(item.object, item.path, item.after, value)
                     for item, value in zip(missing, there, strict=True)
                     if partly
                 ]
                 failed = f"step {task.key} ({task.title}) failed: {_why(outcome)}"
                 raise CarryingError(failed, differences=differences)
             self.note(f"{outcome.text}: this is temporary, trying again in {rest:.0f} s")
-            pause(rest, self.stop)
+            jobs.pause(rest, self.stop)
             if self.stop.after_step:
                 raise StoppedError(f"stopped after an attempt at step {task.key}, as asked")
 
-    def _promoting(self, task: Task, sight: Sight, attempts: int) -> Sight:
+    def _promoting(self, task: work.Task, sight: work.Sight, attempts: int) -> work.Sight:
         """Send a step that enlarges the candidate pool again while the pool lacks nodes; return the last look.
 
         Ganeti's first job may only store the size, and promote nobody (seen on 3.0.2 and 3.1).
@@ -168,7 +145,7 @@ class Carrier:
                 break
             self.note(f"the candidate pool lacks {count(sight.lacking_candidates, 'node')}: sent again")
             outcome = self._attempt(task, attempt)
-            if outcome.result is not JobResult.SUCCESS:
+            if outcome.result is not jobs.JobResult.SUCCESS:
                 self.note(f"it failed: {_why(outcome)}")
             sight = self.look(task, outcome)
         if enlarged and sight.lacking_candidates:
@@ -176,24 +153,24 @@ class Carrier:
             self.note(f"{lacking}: send gnt-cluster modify -C with its size once more")
         return sight
 
-    def _attempt(self, task: Task, number: int) -> JobOutcome:
+    def _attempt(self, task: work.Task, number: int) -> jobs.JobOutcome:
         """Start a job and wait for it. One that is lost sight of is looked for until Ganeti tells what became of it."""
         mark = f"{self.mark}-{task.key}-{secrets.token_hex(6)}"
         route = self.runner.route.value
         self.journal.write(EventName.STARTED, step=task.key, title=task.title, mark=mark, attempt=number, route=route)
         try:
             outcome = self.runner.run(task.command, mark, self._watch(task))
-            if outcome.result is JobResult.UNKNOWN:
+            if outcome.result is jobs.JobResult.UNKNOWN:
                 outcome = self.resolve(task, mark, outcome.job, outcome)
         except JournalError as error:
             begun = f"step {task.key} ({task.title}) has begun, and its job goes on in Ganeti"
             raise CarryingError(f"{error.message}; {begun}") from None
         return outcome
 
-    def resolve(self, task: Task, mark: str, job: int | None, so_far: JobOutcome) -> JobOutcome:
+    def resolve(self, task: work.Task, mark: str, job: int | None, so_far: jobs.JobOutcome) -> jobs.JobOutcome:
         """Return the result of a job whose connection was lost. Raise StoppedError if it cannot be found in time."""
         until = time.monotonic() + self.patience.contact
-        poll = Poll(self.patience.first_pause, self.patience.longest_pause, self.stop)
+        poll = jobs.Poll(self.patience.first_pause, self.patience.longest_pause, self.stop)
         looked = False
         while True:
             if so_far.waiting or self.stop.at_once:
@@ -206,50 +183,50 @@ class Carrier:
                         self._watch(task).job(job)
                     elif looked:
                         self._unanswered[task.key] = task.title
-                        return JobOutcome(JobResult.FAILED, so_far.text)
+                        return jobs.JobOutcome(jobs.JobResult.FAILED, so_far.text)
                     else:
                         looked = True
-                        pause(self.patience.look_again, self.stop)
+                        jobs.pause(self.patience.look_again, self.stop)
                         continue
                 outcome = self.runner.follow(job, self._watch(task))
                 if outcome is None:
                     found = self._asked(partial(self.runner.marked_jobs, mark))
                     if job in [item.number for item in found] or not found:  # archived: the look decides
-                        return JobOutcome(JobResult.UNKNOWN, so_far.text, job)
+                        return jobs.JobOutcome(jobs.JobResult.UNKNOWN, so_far.text, job)
                     job = found[0].number  # what answered our request gave another number
                     self._watch(task).job(job)
                     continue
-                if outcome.result is not JobResult.UNKNOWN:
+                if outcome.result is not jobs.JobResult.UNKNOWN:
                     return outcome
                 so_far = outcome
             except (UnreachableError, InputError) as error:
-                so_far = JobOutcome(JobResult.UNKNOWN, error.message, job)
+                so_far = jobs.JobOutcome(jobs.JobResult.UNKNOWN, error.message, job)
                 self.note(f"{error.message}; asking again")
             if time.monotonic() >= until:
                 raise self._left_alone(task, so_far)
             poll.wait()
 
-    def await_jobs(self, jobs: Iterable[MarkedJob]) -> None:
-        """Wait for those of `jobs` that have not ended: the jobs of requests that got no answer."""
-        for job in jobs:
+    def await_jobs(self, marked: Iterable[jobs.MarkedJob]) -> None:
+        """Wait for those of the `marked` jobs that have not ended: the jobs of requests that got no answer."""
+        for job in marked:
             if job.pending:
                 self.note(f"job {job.number}, of a request that got no answer, came late: waiting for it")
-                ignored = Watch(lambda _: None, self.message, self.note)
+                ignored = jobs.Watch(lambda _: None, self.message, self.note)
                 outcome = self._reaching(partial(self.runner.follow, job.number, ignored))
-                if outcome is not None and outcome.result is JobResult.UNKNOWN:
+                if outcome is not None and outcome.result is jobs.JobResult.UNKNOWN:
                     raise StoppedError(f"job {job.number}, of a request that got no answer, goes on in Ganeti")
 
-    def marked_jobs(self) -> list[MarkedJob]:
+    def marked_jobs(self) -> list[jobs.MarkedJob]:
         """Return the jobs of this journal that Ganeti's queue holds."""
         return self._reaching(lambda: self._asked(partial(self.runner.marked_jobs, self.mark)))
 
-    def _left_alone(self, task: Task, outcome: JobOutcome) -> StoppedError:
+    def _left_alone(self, task: work.Task, outcome: jobs.JobOutcome) -> StoppedError:
         job = f"job {outcome.job}" if outcome.job is not None else "its job, if there is one,"
         why = f": {outcome.text}" if outcome.text else ""
         begun = f"step {task.key} ({task.title}) has begun, but we no longer wait for it{why}"
         return StoppedError(f"{begun}; {job} goes on in Ganeti")
 
-    def _watch(self, task: Task) -> Watch:
+    def _watch(self, task: work.Task) -> jobs.Watch:
         def job(number: int) -> None:
             self.journal.write(EventName.JOB, step=task.key, job=number)
             self.say(f"  job {number}", Tone.PLAIN)
@@ -262,19 +239,19 @@ class Carrier:
             self.journal.write(EventName.MESSAGE, step=task.key, text=text)
             self.message(text)
 
-        return Watch(job, message, self.note)
+        return jobs.Watch(job, message, self.note)
 
     # --- looking ---------------------------------------------------------------------------------------------------
 
-    def glance(self) -> Sight:
+    def glance(self) -> work.Sight:
         """Return a new look at the cluster, as soon as possible."""
         state = self._reaching(lambda: self._asked(partial(self.runner.glance, instances=self.plan.moves_instances)))
         if other := self.cluster.other(state):
             hint = "is --to still the right address? --resume goes on once it is"
             raise CarryingError(f"{other}; no further step was begun", hint=hint)
-        return Sight.of(state, instances=self.plan.moves_instances)
+        return work.Sight.of(state, instances=self.plan.moves_instances)
 
-    def last_look(self) -> Sight:
+    def last_look(self) -> work.Sight:
         """Return a look at the cluster after everything that this run began."""
         self.await_jobs(self.marked_jobs() if self._unanswered else ())
         for key in self._unanswered:
@@ -283,13 +260,13 @@ class Carrier:
         return self.glance()
 
     def _asked(self, ask: Callable[[], _T]) -> _T:
-        with told_if_slow(self.note, self.runner.destination):
+        with jobs.told_if_slow(self.note, self.runner.destination):
             return ask()
 
     def _reaching(self, ask: Callable[[], _T]) -> _T:
         """Return the answer to a question, asked again until it comes. Raise StoppedError if it does not in time."""
         until = time.monotonic() + self.patience.contact
-        poll = Poll(self.patience.first_pause, self.patience.longest_pause, self.stop)
+        poll = jobs.Poll(self.patience.first_pause, self.patience.longest_pause, self.stop)
         while True:
             try:
                 return ask()
@@ -301,26 +278,26 @@ class Carrier:
                 self.note(f"{error.message}; asking again")
             poll.wait()
 
-    def look(self, task: Task, outcome: JobOutcome) -> Sight:
+    def look(self, task: work.Task, outcome: jobs.JobOutcome) -> work.Sight:
         """Return a look at what a job did: Ganeti may answer before what it stored can be read."""
         until = time.monotonic() + self.patience.settle
-        poll = Poll(self.patience.first_poll, 1.0, self.stop)
+        poll = jobs.Poll(self.patience.first_poll, 1.0, self.stop)
         while True:
             sight = self.glance()
-            settled = not effects_missing(task.command.effects, sight) or outcome.result is JobResult.FAILED
+            settled = not work.effects_missing(task.command.effects, sight) or outcome.result is jobs.JobResult.FAILED
             if settled or time.monotonic() >= until or self.stop.at_once:
                 return sight
             poll.wait()
 
-    def _expect(self, done: Sequence[Effect], sight: Sight, left: Sequence[Task]) -> None:
+    def _expect(self, done: Sequence[Effect], sight: work.Sight, left: Sequence[work.Task]) -> None:
         """Raise CarryingError if a look shows, of what is `left`, anything but `done` beside what was known."""
         expected = carried_out(done, self.known.contents)
         touched = {effect.object for task in left for effect in task.command.effects}
         names = dict.fromkeys((*expected, *sight.contents))
-        changed = compare_contents(names, expected, sight.contents, (*self.known.gaps, *sight.gaps), done)
+        changed = work.compare_contents(names, expected, sight.contents, (*self.known.gaps, *sight.gaps), done)
         if not done:
             effects = (effect for task in left for effect in task.command.effects)
-            changed += by_serial(effects, sight, self.known.serials())[0]
+            changed += work.by_serial(effects, sight, self.known.serials())[0]
         ours = [item for item in changed if item.object in touched]
         for item in changed:
             if item not in ours:
@@ -334,28 +311,28 @@ class Carrier:
 
     # --- the journal -----------------------------------------------------------------------------------------------
 
-    def _done(self, task: Task, left: Sequence[Task], sight: Sight, *, since: float) -> None:
+    def _done(self, task: work.Task, left: Sequence[work.Task], sight: work.Sight, *, since: float) -> None:
         """Hold a look after a step against what the step was to change, and nothing else; then it is done."""
         self._expect(task.command.effects, sight, left[1:])
         self.known = sight
         self.found_done(task, ran=True)
         self.say(f"  done ({time.monotonic() - since:.1f} s)", Tone.PLAIN)
 
-    def found_done(self, task: Task, *, ran: bool = False) -> None:
+    def found_done(self, task: work.Task, *, ran: bool = False) -> None:
         """Write into the journal that a step is done; `ran` is false if it was found done."""
         self.journal.write(EventName.DONE, step=task.key, found=not ran, serials={**written_serials(task, self.known)})
 
-    def found_failed(self, task: Task, outcome: JobOutcome, sight: Sight) -> list[Effect]:
+    def found_failed(self, task: work.Task, outcome: jobs.JobOutcome, sight: work.Sight) -> list[Effect]:
         """Write into the journal that an attempt failed; return what Ganeti did all the same, as far as it is seen."""
         effects = task.command.effects
-        there = [effect for effect in effects_there(effects, sight) if effect.before != effect.after]
+        there = [effect for effect in work.effects_there(effects, sight) if effect.before != effect.after]
         seen = [effect for effect in there if sight.shows(effect.object, effect.path)]
         self.journal.write(
             EventName.FAILED,
             step=task.key,
             reason=_why(outcome),
             done=[effect_name(effect) for effect in seen],
-            missing=[effect_name(effect) for effect in effects_missing(effects, sight)],
+            missing=[effect_name(effect) for effect in work.effects_missing(effects, sight)],
             serials={} if outcome.job is None else {**written_serials(task, sight)},
         )
         return seen
@@ -366,19 +343,19 @@ def effect_name(effect: Effect) -> str:
     return f"{effect.object} {'.'.join(effect.path)}"
 
 
-def written_serials(task: Task, sight: Sight) -> dict[str, int]:
+def written_serials(task: work.Task, sight: work.Sight) -> dict[str, int]:
     """Return the serial numbers of the objects that a step writes, as a look shows them."""
     ours = written(task.command.effects)
     return {name: number for name, number in sight.serials().items() if name in ours}
 
 
-def told(item: LeafDifference) -> str:
+def told(item: work.LeafDifference) -> str:
     """Return a difference in words."""
     where = f"{item.object} {'.'.join(item.path)}".rstrip()
     return f"{where}, from {json.dumps(item.expected)} to {json.dumps(item.found)}"
 
 
-def _why(outcome: JobOutcome) -> str:
-    if outcome.result is JobResult.SUCCESS:
+def _why(outcome: jobs.JobOutcome) -> str:
+    if outcome.result is jobs.JobResult.SUCCESS:
         return "Ganeti reports success, but some of the changes are missing"
     return outcome.text or "Ganeti gives no reason"

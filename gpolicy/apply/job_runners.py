@@ -17,21 +17,7 @@ from dataclasses import dataclass, field
 from typing import Final
 from urllib.parse import quote
 
-from gpolicy.apply.runner import (
-    FAILURE,
-    FailedJob,
-    JobOutcome,
-    JobResult,
-    MarkedJob,
-    Patience,
-    Poll,
-    Runner,
-    StopRequests,
-    Watch,
-    job_result,
-    pause,
-    told_if_slow,
-)
+from gpolicy.apply import jobs
 from gpolicy.cluster.json_input import decode_text, parse_json
 from gpolicy.cluster.master import LocalMaster, SshMaster, read_master_configuration
 from gpolicy.cluster.process import Output, end, pieces, run, start
@@ -52,7 +38,11 @@ _TICK = 0.2
 
 
 def run_lines(
-    argv: Sequence[str], environ: Mapping[str, str], seconds: float, stop: StopRequests, line: Callable[[str], None]
+    argv: Sequence[str],
+    environ: Mapping[str, str],
+    seconds: float,
+    stop: jobs.StopRequests,
+    line: Callable[[str], None],
 ) -> Output | None:
     """Run `argv` and call `line` with each line of its output as it comes, its end included: one may be cut short.
 
@@ -111,8 +101,8 @@ class CommandRunner:
     """Runs `gnt-*` where `master` says."""
 
     master: LocalMaster | SshMaster
-    patience: Patience = field(default_factory=Patience)
-    stop: StopRequests = field(default_factory=StopRequests)
+    patience: jobs.Patience = field(default_factory=jobs.Patience)
+    stop: jobs.StopRequests = field(default_factory=jobs.StopRequests)
     route: Route = Route.ARGV
 
     @property
@@ -128,7 +118,7 @@ class CommandRunner:
         """Return what config.data says."""
         return read_master_configuration(self.master)
 
-    def run(self, command: PlannedCommand, mark: str, watch: Watch) -> JobOutcome:
+    def run(self, command: PlannedCommand, mark: str, watch: jobs.Watch) -> jobs.JobOutcome:
         """Run a command to the end of its job."""
         assert command.argv is not None  # noqa: S101 (said before the first step)
         program, verb, *rest = command.argv
@@ -145,31 +135,35 @@ class CommandRunner:
         ended = self._run([program, verb, "--print-jobid", f"--reason={mark}", *rest], line)
         job = seen[0] if seen else None
         if ended is not None and ended.code == 0:
-            return JobOutcome(JobResult.SUCCESS, job=job)
+            return jobs.JobOutcome(jobs.JobResult.SUCCESS, job=job)
         if job is None:
             refused = ended is not None and (ended.code == _USAGE or _REFUSAL in ended.stderr)
-            return JobOutcome(JobResult.FAILED if refused else JobResult.UNKNOWN, _text(ended))
+            return jobs.JobOutcome(jobs.JobResult.FAILED if refused else jobs.JobResult.UNKNOWN, _text(ended))
         try:  # the job knows better than the command, which may have lost contact to it
             status = self._status(job)
         except (UnreachableError, InputError) as error:
-            return JobOutcome(JobResult.UNKNOWN, error.message, job)
+            return jobs.JobOutcome(jobs.JobResult.UNKNOWN, error.message, job)
         if ended is None:
-            return JobOutcome(JobResult.UNKNOWN, "", job, waiting=True)
-        return JobOutcome(status or JobResult.FAILED, _text(ended), job)
+            return jobs.JobOutcome(jobs.JobResult.UNKNOWN, "", job, waiting=True)
+        return jobs.JobOutcome(status or jobs.JobResult.FAILED, _text(ended), job)
 
-    def marked_jobs(self, start: str) -> list[MarkedJob]:
+    def marked_jobs(self, start: str) -> list[jobs.MarkedJob]:
         """Return the jobs whose marks begin with `start`."""
         mark = re.compile(re.escape(start) + "[A-Za-z0-9-]*")
         found = [
-            MarkedJob(_number(id_), known[0], word in JOB_RUNS)
+            jobs.MarkedJob(_number(id_), known[0], word in JOB_RUNS)
             for id_, word, operations in self._jobs("ops")
             if (known := mark.search(operations))
         ]
         return sorted(found, key=lambda job: job.number)
 
-    def failed_jobs(self, after: int) -> list[FailedJob]:
+    def failed_jobs(self, after: int) -> list[jobs.FailedJob]:
         """Return the jobs with a number above `after` that ended with an error."""
-        failed = (FailedJob(_number(id_), summary) for id_, word, summary in self._jobs("summary") if word == FAILURE)
+        failed = (
+            jobs.FailedJob(_number(id_), summary)
+            for id_, word, summary in self._jobs("summary")
+            if word == jobs.FAILURE
+        )
         return sorted((job for job in failed if job.number > after), key=lambda job: job.number)
 
     def _jobs(self, column: str) -> list[list[str]]:
@@ -177,7 +171,7 @@ class CommandRunner:
         lines = self._ask(["gnt-job", "list", *_COLUMNS, f"id,status,{column}"]).splitlines()
         return [[*line.split("|", 2), "", ""][:3] for line in lines]
 
-    def follow(self, job: int, watch: Watch) -> JobOutcome | None:
+    def follow(self, job: int, watch: jobs.Watch) -> jobs.JobOutcome | None:
         """Wait for the end of a job."""
         until = time.monotonic() + self.patience.job
         text = ""
@@ -185,21 +179,21 @@ class CommandRunner:
             status = self._status(job)
             if status is None:
                 return None
-            if status is JobResult.SUCCESS:
-                return JobOutcome(JobResult.SUCCESS, job=job)
-            if status is JobResult.FAILED and text:
-                return JobOutcome(JobResult.FAILED, text, job)
+            if status is jobs.JobResult.SUCCESS:
+                return jobs.JobOutcome(jobs.JobResult.SUCCESS, job=job)
+            if status is jobs.JobResult.FAILED and text:
+                return jobs.JobOutcome(jobs.JobResult.FAILED, text, job)
             if time.monotonic() >= until or self.stop.at_once:
-                return JobOutcome(JobResult.UNKNOWN, "", job, waiting=True)
+                return jobs.JobOutcome(jobs.JobResult.UNKNOWN, "", job, waiting=True)
             ended = self._run(["gnt-job", "watch", str(job)], lambda text: watch.message(text.rstrip("\n")))
             text = _text(ended)
 
-    def _status(self, job: int) -> JobResult | None:
+    def _status(self, job: int) -> jobs.JobResult | None:
         said = self._ask(["gnt-job", "list", *_COLUMNS, "id,status", str(job)])
         number, _, word = said.strip().partition("|")
         if number != str(job):
             raise InputError(f"gnt-job list: no answer about job {job}: {said[:80]!r}")
-        return job_result(word)
+        return jobs.job_result(word)
 
     @property
     def _environ(self) -> Mapping[str, str]:
@@ -240,8 +234,8 @@ class RapiRunner:
 
     client: Client
     insecure: bool = False
-    patience: Patience = field(default_factory=Patience)
-    stop: StopRequests = field(default_factory=StopRequests)
+    patience: jobs.Patience = field(default_factory=jobs.Patience)
+    stop: jobs.StopRequests = field(default_factory=jobs.StopRequests)
     route: Route = Route.RAPI
 
     @property
@@ -257,30 +251,32 @@ class RapiRunner:
         """Return what the cluster is configured to be."""
         return read_rapi_configuration(self.client, instances=instances)
 
-    def run(self, command: PlannedCommand, mark: str, watch: Watch) -> JobOutcome:
+    def run(self, command: PlannedCommand, mark: str, watch: jobs.Watch) -> jobs.JobOutcome:
         """Submit a request and wait for the end of its job."""
         call = command.rapi
         assert call is not None  # noqa: S101 (said before the first step)
         path = f"{call.path}{'&' if '?' in call.path else '?'}reason={quote(mark, safe='')}"
         try:
-            with told_if_slow(watch.note, self.destination):
+            with jobs.told_if_slow(watch.note, self.destination):
                 answer = self.client.send(call.method, path, call.body)
         except NoAnswerError as error:
-            return JobOutcome(JobResult.UNKNOWN, error.message)
+            return jobs.JobOutcome(jobs.JobResult.UNKNOWN, error.message)
         except UnreachableError as error:
-            return JobOutcome(JobResult.FAILED, error.message)
+            return jobs.JobOutcome(jobs.JobResult.FAILED, error.message)
         if answer.status != 200:  # whatever it is: a proxy may say it of a request that Ganeti has taken
-            return JobOutcome(JobResult.UNKNOWN, f"HTTP {answer.status}{reason(answer.body)}")
+            return jobs.JobOutcome(jobs.JobResult.UNKNOWN, f"HTTP {answer.status}{reason(answer.body)}")
         try:
             job = job_number(parse_json(answer.body, call.path))
         except InputError:
             job = None
         if job is None:
-            return JobOutcome(JobResult.UNKNOWN, "the answer is not a job number")
+            return jobs.JobOutcome(jobs.JobResult.UNKNOWN, "the answer is not a job number")
         watch.job(job)
-        return self.follow(job, watch) or JobOutcome(JobResult.UNKNOWN, "Ganeti does not know the job any more", job)
+        return self.follow(job, watch) or jobs.JobOutcome(
+            jobs.JobResult.UNKNOWN, "Ganeti does not know the job any more", job
+        )
 
-    def marked_jobs(self, start: str) -> list[MarkedJob]:
+    def marked_jobs(self, start: str) -> list[jobs.MarkedJob]:
         """Return the jobs whose marks begin with `start`."""
         found = []
         for job in self._listed():
@@ -289,37 +285,37 @@ class RapiRunner:
             if mark is not None:
                 if (number := job_number(job.fields.get("id"))) is None:
                     raise InputError(f"{job.where}: the job with the mark {mark} has no number")
-                found.append(MarkedJob(number, mark, job.text_or_none("status") in JOB_RUNS))
+                found.append(jobs.MarkedJob(number, mark, job.text_or_none("status") in JOB_RUNS))
         return sorted(found, key=lambda job: job.number)
 
-    def failed_jobs(self, after: int) -> list[FailedJob]:
+    def failed_jobs(self, after: int) -> list[jobs.FailedJob]:
         """Return the jobs with a number above `after` that ended with an error."""
         found = []
         for job in self._listed():
             number = job_number(job.fields.get("id"))
-            if number is not None and number > after and job.text_or_none("status") == FAILURE:
-                found.append(FailedJob(number, ", ".join(job.texts("summary"))))
+            if number is not None and number > after and job.text_or_none("status") == jobs.FAILURE:
+                found.append(jobs.FailedJob(number, ", ".join(job.texts("summary"))))
         return sorted(found, key=lambda job: job.number)
 
     def _listed(self) -> list[Record]:
-        jobs = self.client.get("/2/jobs?bulk=1")
-        if not isinstance(jobs, list):
-            raise InputError(f"{self.destination}: /2/jobs: should be a list, but is {kind_of(jobs)}")
-        return [Record.of(item, f"{self.destination}: /2/jobs") for item in jobs]
+        listed = self.client.get("/2/jobs?bulk=1")
+        if not isinstance(listed, list):
+            raise InputError(f"{self.destination}: /2/jobs: should be a list, but is {kind_of(listed)}")
+        return [Record.of(item, f"{self.destination}: /2/jobs") for item in listed]
 
-    def follow(self, job: int, watch: Watch) -> JobOutcome | None:
+    def follow(self, job: int, watch: jobs.Watch) -> jobs.JobOutcome | None:
         """Wait for the end of a job, however long nobody answers in between, as far as patience goes."""
         until = time.monotonic() + self.patience.job
         lost_until: float | None = None
-        poll = Poll(self.patience.first_poll, self.patience.longest_poll, self.stop)
+        poll = jobs.Poll(self.patience.first_poll, self.patience.longest_poll, self.stop)
         shown = -1
         while True:
             try:
-                with told_if_slow(watch.note, self.destination):
+                with jobs.told_if_slow(watch.note, self.destination):
                     found = self._job(job)
                 if found is None:
                     return None
-                status = job_result(found.text_or_none("status"))
+                status = jobs.job_result(found.text_or_none("status"))
                 failure = _failure(found)
                 shown = _tell(found, shown, watch)
             except (UnreachableError, InputError) as error:
@@ -327,18 +323,18 @@ class RapiRunner:
                     watch.note(f"{error.message}; asking again for up to {self.patience.contact:.0f} s")
                     lost_until = time.monotonic() + self.patience.contact
                 if time.monotonic() >= lost_until or self.stop.at_once:
-                    return JobOutcome(JobResult.UNKNOWN, error.message, job, waiting=True)
-                pause(self.patience.first_pause, self.stop)
+                    return jobs.JobOutcome(jobs.JobResult.UNKNOWN, error.message, job, waiting=True)
+                jobs.pause(self.patience.first_pause, self.stop)
                 continue
             lost_until = None
             if status is None:
                 return None
-            if status is JobResult.SUCCESS:
-                return JobOutcome(JobResult.SUCCESS, job=job)
-            if status is JobResult.FAILED:
-                return JobOutcome(JobResult.FAILED, failure, job)
+            if status is jobs.JobResult.SUCCESS:
+                return jobs.JobOutcome(jobs.JobResult.SUCCESS, job=job)
+            if status is jobs.JobResult.FAILED:
+                return jobs.JobOutcome(jobs.JobResult.FAILED, failure, job)
             if time.monotonic() >= until or self.stop.at_once:
-                return JobOutcome(JobResult.UNKNOWN, "", job, waiting=True)
+                return jobs.JobOutcome(jobs.JobResult.UNKNOWN, "", job, waiting=True)
             poll.wait()
 
     def _job(self, job: int) -> Record | None:
@@ -363,7 +359,7 @@ def _reasons(operation: Value) -> list[Value]:
     return [item[1] for item in trail if isinstance(item, list) and len(item) > 1] if isinstance(trail, list) else []
 
 
-def _tell(job: Record, shown: int, watch: Watch) -> int:
+def _tell(job: Record, shown: int, watch: jobs.Watch) -> int:
     """Pass on the entries of the log behind number `shown`; return the number of the last."""
     for log in job.items("oplog"):
         for entry in log if isinstance(log, list) else ():
@@ -388,7 +384,9 @@ def _failure(job: Record) -> str:
     return ("; ".join(texts) or f"the job ended with status {status}")[:_LONGEST_TEXT]
 
 
-def open_runner(destination: str, options: SourceOptions, patience: Patience, stop: StopRequests) -> Runner:
+def open_runner(
+    destination: str, options: SourceOptions, patience: jobs.Patience, stop: jobs.StopRequests
+) -> jobs.Runner:
     """Return the runner for `destination`, without connecting. Raise RequestError for an invalid destination."""
     scheme, _, rest = destination.partition(":")
     if destination == "local:" or (scheme == "ssh" and rest.startswith("//")):

@@ -13,27 +13,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
+from gpolicy.apply import journals, work
 from gpolicy.apply.carrying import ApplyError, Carrier, CarryingError, StoppedError, effect_name, told, written_serials
-from gpolicy.apply.journal import DISTRUSTED, FORMAT_VERSION, KIND, Direction, EventName, Fate, History, mark_start
-from gpolicy.apply.journal_file import JournalError, begin_run
-from gpolicy.apply.runner import JobOutcome, JobResult, Runner
-from gpolicy.apply.tasks import (
-    ClusterIdentity,
-    Decision,
-    FinalLook,
-    LeafDifference,
-    Sight,
-    Task,
-    backward,
-    compare_plan,
-    decide_by_looking,
-    elsewhere,
-    forward,
-    judge_outcome,
-    judge_restored,
-    left_of,
-    seen_progress,
-)
+from gpolicy.apply.jobs import JobOutcome, JobResult, Runner
 from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import GpolicyError, RequestError
 from gpolicy.ganeti.releases import release_of, unknown_release
@@ -53,7 +35,7 @@ class RefusedError(ApplyError):
     """The plan or remedy does not match the present cluster: nothing was done."""
 
 
-def refuse_differences(differences: Sequence[LeafDifference], why: str, noun: str) -> None:
+def refuse_differences(differences: Sequence[work.LeafDifference], why: str, noun: str) -> None:
     """Raise RefusedError, which says why, if there are differences."""
     if differences:
         raise RefusedError(why, differences=differences, hint=f"make a fresh {noun} from the cluster as it is now")
@@ -61,7 +43,7 @@ def refuse_differences(differences: Sequence[LeafDifference], why: str, noun: st
 
 def right_cluster(plan: Procedure, state: ClusterState) -> None:
     """Raise RefusedError if the plan or remedy is for another cluster."""
-    if other := ClusterIdentity(plan.cluster, plan.cluster_uuid).other(state):
+    if other := work.ClusterIdentity(plan.cluster, plan.cluster_uuid).other(state):
         hint = f"is --to the right address? If the cluster was renamed or made anew, make a fresh {plan.noun}"
         raise RefusedError(f"{other}; nothing was done", hint=hint)
     release = release_of(state.software_version)
@@ -72,7 +54,7 @@ def right_cluster(plan: Procedure, state: ClusterState) -> None:
 
 
 def suppositions_hold(
-    plan: Procedure, state: ClusterState, sight: Sight, done: Sequence[Effect] = ()
+    plan: Procedure, state: ClusterState, sight: work.Sight, done: Sequence[Effect] = ()
 ) -> tuple[str, ...]:
     """Return notes on a cluster that is as a remedy supposes it, after its effects `done`; plans suppose nothing.
 
@@ -85,21 +67,21 @@ def suppositions_hold(
     expected, found = moved_residents(plan.residents, done), residents_of(sight.contents, plan.residents)
     targets = {node for effect in plan.outcome for node in {*words(effect.after)} - {*words(effect.before)}}
     differences = [
-        LeafDifference(f"node/{name}", ("instances",), list(names), list(found[name]))
+        work.LeafDifference(f"node/{name}", ("instances",), list(names), list(found[name]))
         for name, names in expected.items()
         if names != found[name]
     ]
     unusable = [name for name in sorted(targets & state.nodes.keys()) if not state.nodes[name].is_usable]
     why = "offline, drained or not vm_capable"
-    differences += [LeafDifference(f"node/{name}", (), "usable", why) for name in unusable]
+    differences += [work.LeafDifference(f"node/{name}", (), "usable", why) for name in unusable]
     begun = "the cluster has changed since the last run; no further step was begun"
     refuse_differences(differences, begun if done else _CHANGED.format(plan.noun), plan.noun)
     return tuple(f"{what} cannot be read this way; assumed to be as the remedy supposes" for what in unseen)
 
 
-def _was_applied(supposed: Supposed, sight: Sight) -> tuple[str, ...]:
+def _was_applied(supposed: Supposed, sight: work.Sight) -> tuple[str, ...]:
     """Return what cannot be seen of a plan, or of the plan of a policy, that is applied. Raise RefusedError if not."""
-    look = judge_outcome(supposed.effects, sight)
+    look = work.judge_outcome(supposed.effects, sight)
     if look.good:
         return look.unseen
     policy = f"policy {supposed.file} makes it, and a plan of that policy"
@@ -117,9 +99,9 @@ def nothing_done(plan: Procedure, runner: Runner, state: ClusterState) -> tuple[
 
     Raise RefusedError for any other: after a change, or a job whose journal must be somewhere else.
     """
-    differences, notes = compare_plan(plan, Sight.of(state, instances=plan.moves_instances), (), {})
+    differences, notes = work.compare_plan(plan, work.Sight.of(state, instances=plan.moves_instances), (), {})
     refuse_differences(differences, _CHANGED.format(plan.noun), plan.noun)
-    for job in runner.marked_jobs(mark_start(plan.digest, "")):
+    for job in runner.marked_jobs(journals.mark_start(plan.digest, "")):
         if job.pending:
             way = "continue with the journal of the run that began it (--resume, --journal FILE)"
             hint = f"{way}, or wait for its end and make a fresh {plan.noun}"
@@ -150,11 +132,13 @@ def guards_now(plan: Plan, state: ClusterState, tell: Tell = silent, *, begun: b
     return tuple(verdicts)
 
 
-def can_be_carried(plan: Procedure, runner: Runner, direction: Direction, history: History | None) -> None:
+def can_be_carried(
+    plan: Procedure, runner: Runner, direction: journals.Direction, history: journals.History | None
+) -> None:
     """Raise GpolicyError if a step that is left cannot go the chosen way, before anything begins."""
     attempts = history.attempts if history is not None and history.plan_digest == plan.digest else {}
-    tasks = forward(plan) if direction is Direction.APPLY else backward(plan, set(attempts))
-    stuck = [task for task in left_of(tasks, attempts) if not task.carried_by(runner.route)]
+    tasks = work.forward(plan) if direction is journals.Direction.APPLY else work.backward(plan, set(attempts))
+    stuck = [task for task in work.left_of(tasks, attempts) if not task.carried_by(runner.route)]
     if stuck:
         what = "; ".join(f"step {task.key} ({task.title})" for task in stuck)
         other = "local: or ssh://" if runner.route == "rapi" else "rapi://"
@@ -170,8 +154,8 @@ class Intention:
     `guards` are the verdicts on the present cluster.
     """
 
-    direction: Direction
-    tasks: tuple[Task, ...]
+    direction: journals.Direction
+    tasks: tuple[work.Task, ...]
     skipped: tuple[str, ...] = ()
     lost: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
@@ -188,12 +172,12 @@ class PlanRun(Carrier):
 
     journal_file: Path
     agree: Callable[[Intention], bool]
-    direction: Direction = Direction.APPLY
-    history: History | None = None
+    direction: journals.Direction = journals.Direction.APPLY
+    history: journals.History | None = None
     judging: Callable[[], AbstractContextManager[Callable[[str], None]]] = lambda: nullcontext(lambda _: None)
     _journal_id: str = field(init=False)
 
-    def go(self, state: ClusterState) -> FinalLook | None:
+    def go(self, state: ClusterState) -> work.FinalLook | None:
         """Run on the cluster that `state` shows, read a moment ago. Return what a look at the end shows.
 
         Return None without consent. Raise RefusedError with nothing done, or CarryingError half-way.
@@ -202,80 +186,80 @@ class PlanRun(Carrier):
         self._journal_id = secrets.token_hex(4) if self.history is None else self.history.id
         if self.history is None:
             return self._first(state)
-        if self.direction is Direction.ROLLBACK:
+        if self.direction is journals.Direction.ROLLBACK:
             return self._back(state, self.history)
         return self._further(state, self.history)
 
     # --- the first run ---------------------------------------------------------------------------------------------
 
-    def _first(self, state: ClusterState) -> FinalLook | None:
-        sight = Sight.of(state, instances=self.plan.moves_instances)
+    def _first(self, state: ClusterState) -> work.FinalLook | None:
+        sight = work.Sight.of(state, instances=self.plan.moves_instances)
         notes = (*suppositions_hold(self.plan, state, sight), *nothing_done(self.plan, self.runner, state))
         guards = self._judge_guards(state)
-        tasks = forward(self.plan)
-        other = elsewhere(self.plan, state) if isinstance(self.plan, Plan) else None
+        tasks = work.forward(self.plan)
+        other = work.elsewhere(self.plan, state) if isinstance(self.plan, Plan) else None
         unknown = unknown_release(state.software_version)
         if self.plan.cluster_uuid is None and state.cluster.identity.uuid is not None:
             notes = (*notes, f"the {self.plan.noun} holds no UUID: only the name says that this is the right cluster")
         notes = (*notes, *filter(None, (unknown, other)))
-        if not self.agree(Intention(Direction.APPLY, tuple(tasks), notes=notes, guards=guards)):
+        if not self.agree(Intention(journals.Direction.APPLY, tuple(tasks), notes=notes, guards=guards)):
             return None
         with self._writing(state):
             self.carry(tasks)
-            return judge_outcome(self.plan.outcome, self.last_look())
+            return work.judge_outcome(self.plan.outcome, self.last_look())
 
     # --- going on --------------------------------------------------------------------------------------------------
 
-    def _further(self, state: ClusterState, history: History) -> FinalLook | None:
-        if history.direction is Direction.ROLLBACK:
+    def _further(self, state: ClusterState, history: journals.History) -> work.FinalLook | None:
+        if history.direction is journals.Direction.ROLLBACK:
             hint = f"continue with --rollback, or make a fresh {self.plan.noun}"
             raise RequestError(f"a rollback of this {self.plan.noun} has begun", hint=hint)
-        tasks = forward(self.plan)
-        open_tasks = left_of(tasks, history.attempts)
+        tasks = work.forward(self.plan)
+        open_tasks = work.left_of(tasks, history.attempts)
         guards = self._judge_guards(state) if open_tasks else ()
         if not self.agree(replace(self._intention(tasks, open_tasks), guards=guards)):
             return None
         with self._writing(state):
             settled = self._settle(tasks, history)
             done = settled.all_effects(tasks)
-            differences, _ = compare_plan(self.plan, self.known, done, settled.serials)
+            differences, _ = work.compare_plan(self.plan, self.known, done, settled.serials)
             why = "the cluster has changed since the last run; no further step was begun"
             refuse_differences(differences, why, self.plan.noun)
             left = [task for task in tasks if task.key not in settled.done]
             if left:
                 suppositions_hold(self.plan, state, self.known, done)
             self.carry(left, first=len(tasks) - len(left) + 1, count=len(tasks))
-            return judge_outcome(self.plan.outcome, self.last_look())
+            return work.judge_outcome(self.plan.outcome, self.last_look())
 
-    def _intention(self, tasks: Sequence[Task], left: Sequence[Task], lost: Sequence[str] = ()) -> Intention:
+    def _intention(self, tasks: Sequence[work.Task], left: Sequence[work.Task], lost: Sequence[str] = ()) -> Intention:
         keys = {task.key for task in left}
         skipped = tuple(task.title for task in tasks if task.key not in keys)
         return Intention(self.direction, tuple(left), skipped, tuple(lost))
 
-    def _settle(self, tasks: Sequence[Task], history: History) -> _Settled:
+    def _settle(self, tasks: Sequence[work.Task], history: journals.History) -> _Settled:
         """Find out what became of the steps that had begun when the last run ended, and write it into the journal."""
         settled = _Settled(serials=dict(history.serials))
         jobs = self.marked_jobs()
         late = {job.mark: job.number for job in jobs}
         if unknown := sorted(number for mark, number in late.items() if mark not in history.marks):
             what = f"job {unknown[0]} belongs to this journal, which does not know it"
-            raise CarryingError(f"{what}: the last lines of the journal are lost", hint=DISTRUSTED)
+            raise CarryingError(f"{what}: the last lines of the journal are lost", hint=journals.DISTRUSTED)
         last = {attempt.mark for attempt in history.attempts.values()}
         self.await_jobs(job for job in jobs if job.mark not in last)
         for task in tasks:
             attempt = history.attempts.get(task.key)
             if attempt is None:
                 continue
-            if attempt.fate is Fate.FAILED and attempt.job is None and attempt.mark in late:
-                attempt = replace(attempt, fate=Fate.BEGUN, job=late[attempt.mark])  # its request came late
+            if attempt.fate is journals.Fate.FAILED and attempt.job is None and attempt.mark in late:
+                attempt = replace(attempt, fate=journals.Fate.BEGUN, job=late[attempt.mark])  # its request came late
             match attempt.fate:
-                case Fate.DONE:
+                case journals.Fate.DONE:
                     settled.done.add(task.key)
                     settled.effects[task.key] = task.command.effects
-                case Fate.FAILED:
+                case journals.Fate.FAILED:
                     did = [effect for effect in task.command.effects if effect_name(effect) in attempt.did]
                     settled.effects[task.key] = did
-                case Fate.BEGUN:
+                case journals.Fate.BEGUN:
                     self.note(f"step {task.key} ({task.title}) had begun: asking Ganeti what became of it")
                     outcome = self.resolve(task, attempt.mark, attempt.job, JobOutcome(JobResult.UNKNOWN))
                     if self._was_done(task, outcome):
@@ -288,34 +272,34 @@ class PlanRun(Carrier):
                         settled.serials.update(written_serials(task, self.known))
         return settled
 
-    def _was_done(self, task: Task, outcome: JobOutcome) -> bool:
+    def _was_done(self, task: work.Task, outcome: JobOutcome) -> bool:
         """Return whether a step that had begun is done. Raise CarryingError if nobody can tell."""
         if outcome.result is JobResult.SUCCESS:
             self.known = self.look(task, outcome)
-            decision = decide_by_looking(task, self.known)
+            decision = work.decide_by_looking(task, self.known)
             seen = [effect for effect in task.command.effects if self.known.shows(effect.object, effect.path)]
-            return decision is Decision.SKIP or not seen
+            return decision is work.Decision.SKIP or not seen
         self.known = self.glance()
-        decision = decide_by_looking(task, self.known)
-        if decision is Decision.REFUSE:
+        decision = work.decide_by_looking(task, self.known)
+        if decision is work.Decision.REFUSE:
             half = f"step {task.key} ({task.title}) is half done, and cannot be run again"
             raise CarryingError(half, hint=f"look at the cluster, then make a fresh {self.plan.noun}")
-        return decision is Decision.SKIP
+        return decision is work.Decision.SKIP
 
     # --- taking back -----------------------------------------------------------------------------------------------
 
-    def _back(self, state: ClusterState, history: History) -> FinalLook | None:
-        tasks = [task for task in forward(self.plan) if task.key in history.attempts]
-        undo = backward(self.plan, {task.step for task in tasks})
+    def _back(self, state: ClusterState, history: journals.History) -> work.FinalLook | None:
+        tasks = [task for task in work.forward(self.plan) if task.key in history.attempts]
+        undo = work.backward(self.plan, {task.step for task in tasks})
         tried = {task.step for task in tasks}
         lost = [text for step in self.plan.steps if step.id in tried for text in step.lost]
-        open_tasks = left_of(undo, history.attempts)
+        open_tasks = work.left_of(undo, history.attempts)
         if not self.agree(self._intention(undo, open_tasks, lost)):
             return None
         with self._writing(state):
             settled = self._settle([*tasks, *undo], history)
             done = settled.all_effects([*tasks, *undo])
-            differences, _ = compare_plan(self.plan, self.known, done, settled.serials)
+            differences, _ = work.compare_plan(self.plan, self.known, done, settled.serials)
             # what steps that never began were to change is not ours, whatever its value is now
             ours = written([effect for task in (*tasks, *undo) for effect in task.command.effects])
             mine = [item for item in differences if item.object in ours]
@@ -331,7 +315,7 @@ class PlanRun(Carrier):
             ]
             self.carry(left)
             everything = [*done, *(effect for task in left for effect in task.command.effects)]
-            return judge_restored(self.plan, self.last_look(), everything)
+            return work.judge_restored(self.plan, self.last_look(), everything)
 
     # --- what all have in common -----------------------------------------------------------------------------------
 
@@ -344,15 +328,15 @@ class PlanRun(Carrier):
     @contextmanager
     def _writing(self, state: ClusterState) -> Iterator[None]:
         """Begin a run on the cluster that `state` shows in the journal; write down how it ended, whatever ends it."""
-        self.mark = mark_start(self.plan.digest, self._journal_id)
-        self.cluster = ClusterIdentity(state.name, state.cluster.identity.uuid)
-        self.known = Sight.of(state, instances=self.plan.moves_instances)
-        self.journal = begin_run(
+        self.mark = journals.mark_start(self.plan.digest, self._journal_id)
+        self.cluster = work.ClusterIdentity(state.name, state.cluster.identity.uuid)
+        self.known = work.Sight.of(state, instances=self.plan.moves_instances)
+        self.journal = journals.begin_run(
             self.journal_file,
             None if self.history is None else self.history.end,
-            EventName.BEGIN,
-            kind=KIND,
-            format_version=FORMAT_VERSION,
+            journals.EventName.BEGIN,
+            kind=journals.KIND,
+            format_version=journals.FORMAT_VERSION,
             journal=self._journal_id,
             direction=self.direction.value,
             resumed=self.history is not None,
@@ -364,11 +348,13 @@ class PlanRun(Carrier):
         )
         try:
             yield
-            self.journal.write(EventName.END, outcome="done")
+            self.journal.write(journals.EventName.END, outcome="done")
         except BaseException as error:
-            with suppress(JournalError):
-                self.journal.write(EventName.END, outcome="stopped" if isinstance(error, StoppedError) else "failed")
-            if isinstance(error, JournalError):
+            with suppress(journals.JournalError):
+                self.journal.write(
+                    journals.EventName.END, outcome="stopped" if isinstance(error, StoppedError) else "failed"
+                )
+            if isinstance(error, journals.JournalError):
                 raise CarryingError(error.message) from None
             raise
         finally:
@@ -386,10 +372,10 @@ class _Settled:
     done: set[str] = field(default_factory=set)
     effects: dict[str, Sequence[Effect]] = field(default_factory=dict)
 
-    def all_effects(self, tasks: Sequence[Task]) -> list[Effect]:
+    def all_effects(self, tasks: Sequence[work.Task]) -> list[Effect]:
         return [effect for task in tasks for effect in self.effects.get(task.key, ())]
 
-    def is_partly_done(self, undo: Task, sight: Sight) -> bool:
+    def is_partly_done(self, undo: work.Task, sight: work.Sight) -> bool:
         """Return whether the failed step behind `undo` has changed something that is still to be brought back.
 
         What the step was seen to have changed decides, not only the look now: when a rollback is asked for again, the
@@ -401,4 +387,4 @@ class _Settled:
         whole = [effect for effect in effects if effect.path == NAME]  # an object comes and goes with all its values
         if not all(sight.shows(effect.object, effect.path) for effect in whole or effects):
             return True
-        return seen_progress(effects, sight) is not Progress.DONE and bool(self.effects.get(undo.step))
+        return work.seen_progress(effects, sight) is not Progress.DONE and bool(self.effects.get(undo.step))

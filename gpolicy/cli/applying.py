@@ -14,24 +14,22 @@ from typing import Any
 
 from gpolicy.apply.carrying import ApplyError
 from gpolicy.apply.job_runners import CommandRunner, open_runner
-from gpolicy.apply.journal import Direction, History
-from gpolicy.apply.journal_file import clear_away, history_for, journal_path
+from gpolicy.apply.jobs import Patience, Runner, StopRequests
+from gpolicy.apply.journals import Direction, History, clear_away, history_for, journal_path
 from gpolicy.apply.lock import local_lock, lock_directory, lock_name, remote_lock
 from gpolicy.apply.plan_run import Intention, PlanRun, can_be_carried, right_cluster
-from gpolicy.apply.runner import Patience, Runner, StopRequests
-from gpolicy.apply.tasks import FinalLook, LeafDifference, path_text
+from gpolicy.apply.work import FinalLook, LeafDifference, path_text
 from gpolicy.cli.terminal import complain, wants_colour, working
 from gpolicy.cluster.master import SshMaster
 from gpolicy.cluster.sources import SourceOptions, read_state
 from gpolicy.cluster.state import ClusterState
-from gpolicy.colour import Painter, Tone
 from gpolicy.errors import ExitCode, UsageError
 from gpolicy.impact.declared_guards import measures_nodes
 from gpolicy.plan.effects import effect_words
 from gpolicy.plan.plan import Plan, check_safe
 from gpolicy.plan.signature import Signers
 from gpolicy.plan.step import Procedure
-from gpolicy.printable import as_text, count
+from gpolicy.printable import Painter, Tone, as_text, count
 from gpolicy.remedy.saved_remedy import read_procedure
 from gpolicy.report.values_text import value_text
 

@@ -1,4 +1,4 @@
-"""What verbs ask of policies: `check`, the checked policy of others, and the cluster under it."""
+"""What verbs ask of policies: `check`, and the checked policy of others."""
 
 from __future__ import annotations
 
@@ -13,30 +13,24 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from gpolicy.cli.output import Report, looked_at, not_judged, repository_path, show_report
-from gpolicy.cli.provenance import base_of
+import gpolicy
+from gpolicy.cli.output import Report, base_of, looked_at, not_judged, repository_path, show_report
 from gpolicy.cli.targets import Target, Targets, all_clusters_near, as_named, report_file, run_on, targets_of
 from gpolicy.cli.terminal import StatusLine, wants_colour, working
-from gpolicy.cluster.terms import NO_LIMITS, Limits
-from gpolicy.errors import ExitCode, GpolicyError, InputError, UnreachableError, UsageError
+from gpolicy.errors import ExitCode, InputError, UnreachableError, UsageError
 from gpolicy.findings import Accepted, Finding
 from gpolicy.json_values import json_text
 from gpolicy.opening import real_path
 from gpolicy.policy.files import policy_roots
-from gpolicy.policy.loading import load_policy
-from gpolicy.policy.model import Policy
 from gpolicy.policy.source_file import Files
 from gpolicy.printable import as_text, count, wrapped
 from gpolicy.report.forms import OWN_FORMS
-from gpolicy.use_cases.policies import CheckedPolicy, check_policy
-from gpolicy.use_cases.questions import OpenedCluster, open_cluster
 
 if TYPE_CHECKING:
     from gpolicy.checking.checking import Checked, Checker, Examination, Members
     from gpolicy.checking.settings_tables import Overrides
     from gpolicy.cli.options import Clusters, Outputs
     from gpolicy.cluster.state import ClusterState
-    from gpolicy.what_if.supposing import WhatIf
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,7 +127,7 @@ def _check_one(target: Target, request: CheckRequest) -> Report:
     return replace(report, exit_code=int(ExitCode.COULD_NOT_RUN), answer=lambda: answer)
 
 
-_Checked = TypeVar("_Checked", "Checked", CheckedPolicy)
+_Checked = TypeVar("_Checked", "Checked", gpolicy.CheckedPolicy)
 
 
 def with_new(
@@ -149,7 +143,7 @@ def with_new(
     places: list[str] = [known.place.file for item in checked for known in item.accepted if known.place]
     if not base or not places:
         return checked
-    with suppress(GpolicyError):  # CI often has one commit only
+    with suppress(gpolicy.GpolicyError):  # CI often has one commit only
         texts = texts_before({*places, *(name for item in checked for name in item.policy.files)}, base)
         pairs = zip(checked, again(texts) if texts else checked, strict=True)
         return [
@@ -170,16 +164,16 @@ def with_members(targets: Targets) -> Targets:
     """
     from gpolicy.checking.checking import members_of  # noqa: PLC0415
 
-    policies: dict[Path, Policy] = {}
+    policies: dict[Path, gpolicy.Policy] = {}
     sources = {target.named.source for target in targets.targets if target.named}
     clusters = [cluster for source in sources for cluster in all_clusters_near(source.parent)]
     if not clusters or (len(clusters) > _FEW and not targets.several):
         return targets
     with working("reading the policies of all clusters"):
         for cluster in clusters:
-            with suppress(GpolicyError, OSError):
+            with suppress(gpolicy.GpolicyError, OSError):
                 for root in policy_roots(as_named(cluster.policy)) if cluster.policy else ():
-                    policies[real_path(root)] = targets.policies.get(real_path(root)) or load_policy(root)
+                    policies[real_path(root)] = targets.policies.get(real_path(root)) or gpolicy.load_policy(root)
         members = members_of(list(policies), list(policies.values()))
     return replace(targets, targets=[replace(target, members=members) for target in targets.targets])
 
@@ -346,7 +340,7 @@ def checked_policy(
     *,
     only_errors: bool = False,
     base: str = "",
-) -> CheckedPolicy:
+) -> gpolicy.CheckedPolicy:
     """Return the one policy at `path` with what check finds in it. Raise UsageError if there are several.
 
     `members` are the policies that it is checked beside; `only_errors`: errors are all that is asked. `base` is the
@@ -361,25 +355,13 @@ def checked_policy(
         member = (members or {}).get(real_path(roots[0]))
         fleet = member.hits if member is not None else ()
 
-        def checked(texts: Mapping[str, str] | None = None) -> list[CheckedPolicy]:
+        def checked(texts: Mapping[str, str] | None = None) -> list[gpolicy.CheckedPolicy]:
             policy, today = member_policy(members or {}, roots[0], texts), reader_today()
-            return [check_policy(policy, state, today=today, together=fleet, only_errors=only_errors, texts=texts)]
+            return [
+                gpolicy.check_policy(policy, state, today=today, together=fleet, only_errors=only_errors, texts=texts)
+            ]
 
         return with_new(checked(), base, checked)[0]
-
-
-def named_policy_of(target: Target, state: ClusterState) -> CheckedPolicy | None:
-    """Return the policy that the command line names, checked on the cluster of the target; None if it names none."""
-    return None if target.path is None else checked_policy(target.path, state)
-
-
-def open_target(
-    target: Target, what_if: WhatIf | None, limits: Limits = NO_LIMITS, *, resource_model: bool = False
-) -> OpenedCluster:
-    """Return the cluster of a target under the policy that the command line names, with what is supposed of it."""
-    state = target.read()
-    policy = named_policy_of(target, state)
-    return open_cluster(state, policy, what_if=what_if, limits=limits, resource_model=resource_model, working=working)
 
 
 def read_for(roots: Sequence[Path], target: Target) -> ClusterState | None:

@@ -23,6 +23,7 @@ from typer.main import get_command
 from gpolicy.cli.app import VERBS, app, explained, summary
 from gpolicy.cli.options import STATE_VARIABLE
 from gpolicy.cluster.sources import DESTINATIONS, FILE_SCHEMES, SCHEMES, SourceOptions, read_state
+from gpolicy.data import data_directory, read_data
 from gpolicy.report.forms import forms_of
 
 if TYPE_CHECKING:
@@ -266,7 +267,6 @@ def _address(word: str, schemes: Mapping[str, str]) -> Choices:
 
 
 def _rules(line: _Line, word: str) -> Choices:  # noqa: ARG001
-    from gpolicy.data import data_directory  # noqa: PLC0415
 
     known = json.loads((data_directory("schemas") / "gpolicy-toml.json").read_text("utf-8"))["definitions"]
     done = word[: word.rfind(",") + 1]
@@ -296,7 +296,6 @@ def _words(line: _Line, word: str) -> Choices:
 
 
 def _guards(line: _Line, word: str) -> Choices:  # noqa: ARG001
-    from gpolicy.data import read_data  # noqa: PLC0415
     from gpolicy.policy.kinds import BUILT_IN  # noqa: PLC0415
 
     yield from _plain(_in_policy(line, "Guards", "guards"), "guard of the policy")

@@ -9,12 +9,11 @@ from io import StringIO
 
 from gpolicy.checking.checking import Checked, Checker, editable_files
 from gpolicy.checking.fixing import CheckResult, fix_policy
-from gpolicy.cli.console import write_diff
 from gpolicy.cli.terminal import working
 from gpolicy.errors import ExitCode
 from gpolicy.findings import Finding, by_place
 from gpolicy.opening import FileToWrite
-from gpolicy.printable import as_text, count, printable
+from gpolicy.printable import as_text, count, printable, write_diff
 from gpolicy.writing.new_files import replace_files, replacements_of
 
 _LONG = 500  # lines of a part that is cut

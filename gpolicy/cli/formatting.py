@@ -7,14 +7,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from gpolicy.cli.console import write_diff
 from gpolicy.cli.terminal import complain, working
 from gpolicy.errors import ExitCode, InputError, UsageError
 from gpolicy.formatting.formatting import Formatted, format_text
 from gpolicy.opening import reason
 from gpolicy.policy.files import Boundary, boundary, policy_files
 from gpolicy.policy.yaml_reader import MAX_BYTES
-from gpolicy.printable import as_text, count
+from gpolicy.printable import as_text, count, write_diff
 
 _STANDARD_INPUT = Path("-")
 

@@ -1,4 +1,7 @@
-"""A verb about many clusters side by side: one report of all."""
+"""A verb about many clusters side by side: one report of all, its metrics, and the list of the clusters.
+
+Clusters that could not be read have metrics too, for an alert to see.
+"""
 
 from __future__ import annotations
 
@@ -10,33 +13,29 @@ from collections.abc import Collection, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import replace
 from functools import partial
+from importlib import import_module
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
-from gpolicy.cli.output import Report, display_on, report_text
-from gpolicy.cli.provenance import provenance_of
-from gpolicy.cli.targets import Target, Targets, Work
-from gpolicy.cli.terminal import StatusLine, write_long
+from gpolicy.cli.checking import settings_mistakes
+from gpolicy.cli.options import Outputs
+from gpolicy.cli.output import Report, display_on, provenance_of, report_text, show_errors, show_report
+from gpolicy.cli.targets import Target, Targets, Work, all_clusters_near, as_named, report_file, target_of
+from gpolicy.cli.terminal import StatusLine, complain, write_long
 from gpolicy.cluster.record import Record
+from gpolicy.cluster.sources import SCHEMES, Contact, contact
 from gpolicy.errors import ExitCode, GpolicyError, UsageError
+from gpolicy.findings import Finding
+from gpolicy.fleet.choosing import labelled_clusters
 from gpolicy.fleet.workers import Failed, Watcher, work_side_by_side
 from gpolicy.json_values import json_text
-from gpolicy.opening import write_private
-from gpolicy.printable import as_text, count, some
-from gpolicy.provenance import UNKNOWN
-from gpolicy.report.answer import Answer, Picture
-from gpolicy.report.fleet_report import (
-    ClusterReport,
-    fleet_answer,
-    fleet_data,
-    fleet_markdown,
-    fleet_pages,
-    fleet_text,
-    index_page,
-    read_parts,
-    worst_exit_code,
-)
+from gpolicy.opening import file_to_write, read_below, write_private, write_public
+from gpolicy.printable import Tone, as_text, count, some
+from gpolicy.provenance import FORM, UNKNOWN, Provenance, age_words
+from gpolicy.report import fleet_report
+from gpolicy.report.answer import NOTHING, Answer, Cell, Name, Picture, Section, Table
 from gpolicy.report.forms import ANSWER_FORMS, Display, render
+from gpolicy.report.prometheus import LARGEST_BYTES, Labels, MetricSet, MetricsRun, Samples, exposition
 
 _FORMS: Final = ("json", *ANSWER_FORMS)
 _MOST_RUNNING: Final = 4  # that the line of progress names
@@ -55,12 +54,12 @@ def run_all(
     policies = [target.named.source for target in targets.targets[:1] if target.named]
     provenance = provenance_of(policies)
     if targets.pages is not None:
-        _write_pages(targets.pages, fleet_answer(verb, reports, provenance, every=True), reports)
-    show_fleet(fleet_answer(verb, reports, provenance), reports, display, verb, also, shard=targets.shard)
-    return worst_exit_code(reports)
+        _write_pages(targets.pages, fleet_report.fleet_answer(verb, reports, provenance, every=True), reports)
+    show_fleet(fleet_report.fleet_answer(verb, reports, provenance), reports, display, verb, also, shard=targets.shard)
+    return fleet_report.worst_exit_code(reports)
 
 
-def reports_of(work: Work, targets: Targets, forms: Collection[str]) -> list[ClusterReport]:
+def reports_of(work: Work, targets: Targets, forms: Collection[str]) -> list[fleet_report.ClusterReport]:
     """Do the work for all clusters in other processes; return their reports, for these forms, in the targets' order."""
     if not targets.targets:
         sys.stderr.write("no cluster is left to look at: nothing has changed\n")
@@ -87,7 +86,7 @@ def _refuse_form(display: Display, targets: Targets, verb: str) -> None:
         raise UsageError("several clusters have several pages", hint="say --pages DIR, without --format html")
 
 
-def _report_of(target: Target, work: Work, forms: Collection[str], *, pages: bool) -> ClusterReport:
+def _report_of(target: Target, work: Work, forms: Collection[str], *, pages: bool) -> fleet_report.ClusterReport:
     """Do the work for one cluster, in another process. What it says aside goes into the report."""
     aside = io.StringIO()
     with redirect_stderr(aside), redirect_stdout(io.StringIO()):
@@ -99,7 +98,7 @@ def _report_of(target: Target, work: Work, forms: Collection[str], *, pages: boo
             metrics = report.metrics() if "prometheus" in forms and report.metrics is not None else None
         except (GpolicyError, OSError) as error:
             return _failure(target, _message(error), getattr(error, "hint", None))
-    return ClusterReport(
+    return fleet_report.ClusterReport(
         name=target.name,
         labels=target.labels,
         exit_code=report.exit_code,
@@ -138,23 +137,25 @@ def _message(error: Exception) -> str:
     return f"{name}: {getattr(error, 'strerror', None) or error}" if name else str(error)
 
 
-def _failure(target: Target, reason: str, hint: str | None = None) -> ClusterReport:
-    return ClusterReport(
+def _failure(target: Target, reason: str, hint: str | None = None) -> fleet_report.ClusterReport:
+    return fleet_report.ClusterReport(
         name=target.name, labels=target.labels, exit_code=int(ExitCode.COULD_NOT_RUN), error=reason, hint=hint or ""
     )
 
 
 def show_parts(parts: Sequence[Record], display: Display, also: Sequence[tuple[Display, Path]]) -> int:
     """Show JSON reports of parts of many clusters as one; return the exit code of a run about all, 3 without a part."""
-    verb, reports, missing = read_parts(parts)
+    verb, reports, missing = fleet_report.read_parts(parts)
     provenance = next((item.answer.provenance for item in reports if item.answer), UNKNOWN)
-    show_fleet(replace(fleet_answer(verb, reports, provenance), unknown=missing), reports, display, verb, also)
-    return int(ExitCode.COULD_NOT_RUN) if missing else worst_exit_code(reports)
+    show_fleet(
+        replace(fleet_report.fleet_answer(verb, reports, provenance), unknown=missing), reports, display, verb, also
+    )
+    return int(ExitCode.COULD_NOT_RUN) if missing else fleet_report.worst_exit_code(reports)
 
 
 def show_fleet(
     index: Answer,
-    reports: Sequence[ClusterReport],
+    reports: Sequence[fleet_report.ClusterReport],
     display: Display,
     verb: str,
     also: Sequence[tuple[Display, Path]] = (),
@@ -166,25 +167,27 @@ def show_fleet(
     def in_form(display: Display) -> str:
         match display.form:
             case "json":
-                return json_text(fleet_data(verb, reports, shard))
+                return json_text(fleet_report.fleet_data(verb, reports, shard))
             case "markdown":
-                return fleet_markdown(index, reports, display)
+                return fleet_report.fleet_markdown(index, reports, display)
             case "html":
                 return render(index, display)
             case _:
-                return fleet_text(index, reports, display)
+                return fleet_report.fleet_text(index, reports, display)
 
     for form, file in also:
         write_private(file, in_form(form).encode())
     write_long(in_form(display_on(sys.stdout, display)))
 
 
-def _write_pages(directory: Path, index: Answer, reports: Sequence[ClusterReport]) -> None:
+def _write_pages(directory: Path, index: Answer, reports: Sequence[fleet_report.ClusterReport]) -> None:
     directory.mkdir(parents=True, exist_ok=True)
-    pages = fleet_pages(index, reports)
+    pages = fleet_report.fleet_pages(index, reports)
     for name, text in pages.items():
         write_private(directory / name, text.encode())
-    sys.stderr.write(as_text([f"wrote {count(len(pages), 'page')}: begin with {directory / index_page(reports)}"]))
+    sys.stderr.write(
+        as_text([f"wrote {count(len(pages), 'page')}: begin with {directory / fleet_report.index_page(reports)}"])
+    )
 
 
 class ProgressLines:
@@ -219,3 +222,200 @@ class ProgressLines:
     def close(self) -> None:
         """Erase the line that changes."""
         self._line.show("")
+
+
+def run_metrics(work: Work, targets: Targets, verb: str, output: Path | None) -> int:
+    """Do the work for each of the targets, write metrics to `output` or standard output, and return the exit code.
+
+    The file is replaced as a whole, for the node exporter, which is another user. Clusters that could not be judged
+    keep the metrics that it holds of them, but for `up` and the time of the run.
+    """
+    if not targets.several:
+        return _run_one(work, targets.targets[0], verb, output)
+    reports = reports_of(work, targets, {"prometheus"})
+    if not reports:
+        return int(ExitCode.FINE)
+    found = [item.metrics for item in reports]
+    _write(verb, targets.targets, found, output)
+    for item in reports:
+        if item.metrics is None:
+            complain(f"{item.name}: {item.error}", item.hint or None)
+    return fleet_report.worst_exit_code(reports)
+
+
+def _run_one(work: Work, target: Target, verb: str, output: Path | None) -> int:
+    try:
+        report = work(target)
+        samples = None if report.metrics is None else report.metrics()
+    except (GpolicyError, OSError):
+        try:
+            _write(verb, [target], [None], output)
+        except GpolicyError as error:  # never in place of the one that tells why
+            complain(error.message, error.hint)
+        raise
+    if report.errors:
+        show_errors(report.errors, report.files)
+    _write(verb, [target], [samples], output)
+    return report.exit_code
+
+
+def _write(verb: str, targets: Sequence[Target], found: Sequence[Samples | None], output: Path | None) -> None:
+    metrics: MetricSet = import_module(f"gpolicy.report.{verb}_prometheus").METRICS
+    runs = [MetricsRun(_identity(metrics, target), samples) for target, samples in zip(targets, found, strict=True)]
+    before = None if output is None else _written_before(output)
+    text = exposition(metrics, runs, now=time.time(), before=before)
+    if output is None:
+        write_long(text)
+    else:
+        write_public(output, text.encode())
+
+
+def _identity(metrics: MetricSet, target: Target) -> Labels:
+    """Return the labels that tell a cluster from others: the same in runs that fail.
+
+    The first of the two always stands there, the second only where it was asked for.
+    """
+    policy = target.path or (target.named.policy if target.named else None) or Path()
+    known = {"policy": str(policy.absolute()), "target": target.name or _shown(target.state or "")}
+    first, second = metrics.identity
+    asked = {"policy": target.path is not None, "target": bool(target.name)}
+    return {first: known[first], **({second: known[second]} if asked[second] else {})}
+
+
+def _shown(address: str) -> str:
+    """Return an address without its user, and nothing of what is none: it is written also where it is refused."""
+    scheme, _, rest = address.partition(":")
+    if scheme not in SCHEMES:
+        return ""
+    return f"{scheme}://{rest.rpartition('@')[2].lstrip('/')}" if scheme in ("rapi", "ssh") else address
+
+
+def _written_before(file: Path) -> str | None:
+    """Return the metrics of earlier runs; None if they cannot be read."""
+    try:
+        target = file_to_write(file)
+        return read_below(target.directory, target.directory / target.name, LARGEST_BYTES).decode("utf-8", "replace")
+    except OSError:
+        return None
+
+
+_AT_ONCE = 16
+_MOST_TOLD = 5
+
+
+_Seen = Contact | Failed | None
+"""What one cluster answered, with the time when its state was read, or why it did not; None: it was not asked."""
+
+
+def list_clusters(path: Path | None, labels: Sequence[str], shown: Outputs, *, seconds: float, offline: bool) -> int:
+    """List the clusters of the settings file; return the exit code."""
+    named = all_clusters_near(path)
+    targets = [target_of(cluster, None, None) for cluster in labelled_clusters(named, labels)]
+    seen = [None] * len(targets) if offline else _look(targets, seconds)
+    pairs = zip(targets, seen, strict=True)
+    silent = [f"{target.name}: {item.reason}" for target, item in pairs if isinstance(item, Failed)]
+    mistake = next((_one_line(found) for found in settings_mistakes([path or Path()])), "")
+    now = time.strftime(FORM, time.gmtime())
+    verdict = count(len(targets), "cluster")
+    if not offline:
+        verdict += f", {len(silent)} of them without an answer" if silent else ", all answer"
+    verdict += "; the settings file has a mistake" if mistake else ""
+    report = Report(
+        exit_code=int(ExitCode.COULD_NOT_RUN if silent else ExitCode.FINE),
+        answer=lambda: Answer(
+            verb="clusters",
+            title="Clusters of",
+            name=str(as_named(named[0].source)),
+            verdict=verdict,
+            tone=Tone.BAD if silent or mistake else Tone.GOOD,
+            sections=(_section(targets, seen, now, offline=offline),),
+            next=(*silent, mistake)[:_MOST_TOLD],
+            notes=(*silent, mistake),
+            provenance=Provenance(made_at=now),
+        ),
+        own={"json": lambda: json_text(_data(targets, seen) | {"settings_mistake": mistake or None})},
+    )
+    return show_report(report, shown.display, report_file(shown, "clusters"), also=shown.files)
+
+
+def _one_line(found: Finding) -> str:
+    return "; ".join(filter(None, (f"{found.span}: {found.message}", found.hint)))
+
+
+def _look(targets: Sequence[Target], seconds: float) -> Sequence[_Seen]:
+    progress = ProgressLines([target.name for target in targets], quiet=True)
+    jobs = [partial(_seen, target, seconds) for target in targets]
+    found = work_side_by_side(jobs, most=_AT_ONCE, seconds=seconds, watcher=progress.watcher)
+    progress.close()
+    return found
+
+
+def _seen(target: Target, seconds: float) -> Contact | Failed:
+    """Ask one cluster for its configuration, in another process."""
+    try:
+        found = contact(target.state or "", target.options_within(seconds))
+    except (GpolicyError, OSError) as error:
+        return Failed(error.message if isinstance(error, GpolicyError) else str(error))
+    return found if found.taken_at is not None else replace(found, taken_at=time.strftime(FORM, time.gmtime()))
+
+
+def _section(targets: Sequence[Target], seen: Sequence[_Seen], now: str, *, offline: bool) -> Section:
+    labels = [key for key in dict.fromkeys(key for item in targets for key in item.labels) if key != "name"]
+    asked = () if offline else ("answers", "cluster name", "Ganeti", "age")
+    rows = [
+        (
+            Name(target.name),
+            *(target.labels.get(key, NOTHING) for key in labels),
+            _policy(target),
+            Name(target.state or ""),
+            *_answer(item, now),
+        )
+        for target, item in zip(targets, seen, strict=True)
+    ]
+    headings = ("cluster", *labels, "policy", "state", *asked)
+    table = Table(
+        title="Clusters",
+        of="clusters",
+        headings=headings,
+        rows=tuple(rows),
+        most=len(rows),
+        brief=20,
+        aside=("policy",),
+    )
+    return Section(key="clusters", title="", parts=(table,), never_cut=True)
+
+
+def _policy(target: Target) -> Cell:
+    if target.named is None or target.named.policy is None:
+        return NOTHING
+    path = str(target.policy)
+    return Name(path) if Path(path).exists() else f"{path} (missing)"
+
+
+def _answer(item: _Seen, now: str) -> tuple[str, ...]:
+    if item is None:
+        return ()
+    if isinstance(item, Failed):
+        return "no", NOTHING, NOTHING, NOTHING
+    age = age_words(item.taken_at, now).removeprefix("state ").removeprefix("read ") if item.taken_at else "not known"
+    return "yes", item.name or NOTHING, item.version or NOTHING, age
+
+
+def _data(targets: Sequence[Target], seen: Sequence[_Seen]) -> dict[str, Any]:
+    return {
+        "format_version": "1.1",
+        "clusters": [
+            {
+                "name": target.name,
+                "labels": target.labels,
+                "policy": str(target.policy) if target.named and target.named.policy else None,
+                "state": target.state,
+                "destination": target.named.destination if target.named else None,
+                "cluster_name": (item.name or None) if isinstance(item, Contact) else None,
+                "software_version": item.version if isinstance(item, Contact) else None,
+                "state_read_at": (item.taken_at or None) if isinstance(item, Contact) else None,
+                "error": item.reason if isinstance(item, Failed) else None,
+            }
+            for target, item in zip(targets, seen, strict=True)
+        ],
+    }

@@ -1,16 +1,25 @@
-"""The options that several verbs have."""
+"""The options that several verbs have, as the fields of dataclasses, and all options as defaults of parameters.
+
+Our verbs write options as `Annotated`, which the Typer of Debian 12 (0.7) does not know; nor does it know `X | None`.
+"""
 
 from __future__ import annotations
 
+import inspect
 import math
 import os
 import sys
-from dataclasses import asdict, dataclass
+from copy import copy
+from dataclasses import asdict, dataclass, fields, is_dataclass
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final
+from types import UnionType
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Union, get_args, get_origin, get_type_hints
 
 import typer
+from typer.models import OptionInfo
 
+import gpolicy
 from gpolicy.cluster.sources import SourceOptions
 from gpolicy.errors import ArgumentError, UsageError
 from gpolicy.guessing import did_you_mean_one_of
@@ -18,9 +27,11 @@ from gpolicy.printable import as_text
 from gpolicy.report.forms import COMMENT_BUDGET, LEAST_BUDGET, SUFFIXES, Display, forms_of
 
 if TYPE_CHECKING:
-    from gpolicy.cluster.terms import Limits
+    from collections.abc import Callable
+
     from gpolicy.plan.signature import Signers
     from gpolicy.what_if.supposing import WhatIf
+
 
 STATE_VARIABLE: Final = "GPOLICY_STATE"
 
@@ -237,11 +248,10 @@ class LimitOptions:
     oversubscription: Annotated[float | None, typer.Option("--oversubscription", metavar="RATIO")] = None
     cpus_after_failure: CpusAfterFailure = None
 
-    def read(self) -> Limits:
+    def read(self) -> gpolicy.Limits:
         """Return them for the count."""
-        from gpolicy.cluster.terms import Limits  # noqa: PLC0415
 
-        return Limits(**asdict(self))
+        return gpolicy.Limits(**asdict(self))
 
 
 def policy_path(path: Path | None, option: Path | None) -> Path | None:
@@ -271,3 +281,58 @@ def source_options(rapi: RapiOptions, *, volumes: bool = False) -> SourceOptions
         rapi_insecure=rapi.insecure_rapi,
         physical_volumes=volumes,
     )
+
+
+_FIRST: Final = "state"
+
+
+def with_typer_defaults(verb: Callable[..., Any]) -> Callable[..., Any]:
+    """Return `verb` with the Typer part of each `Annotated` parameter as the parameter's default.
+
+    A parameter of a dataclass becomes one parameter for each field. In the help, the verb's own options follow the one
+    for the state, and those that it shares with others come last.
+    """
+    hints = get_type_hints(verb, include_extras=True)
+    shared: dict[str, Any] = {name: hint for name, hint in hints.items() if name != "return" and is_dataclass(hint)}
+    own = [
+        _with_default(item, hints[name])
+        for name, item in inspect.signature(verb).parameters.items()
+        if name not in shared
+    ]
+    common = [parameter for kind in shared.values() for parameter in _fields(kind)]
+    parameters = sorted([*own, *common], key=lambda item: (item.name != _FIRST, item not in own))
+
+    @wraps(verb)
+    def run(**values: Any) -> Any:
+        for name, kind in shared.items():
+            values[name] = kind(**{item.name: values.pop(item.name) for item in fields(kind)})
+        return verb(**values)
+
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    vars(run)["__signature__"] = inspect.Signature(parameters)
+    return run
+
+
+def _fields(kind: Any) -> list[inspect.Parameter]:
+    """Return the fields of a dataclass as parameters, under its `heading` in the help."""
+    hints = get_type_hints(kind, include_extras=True)
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    plain = (inspect.Parameter(item.name, keyword, default=item.default) for item in fields(kind))
+    found = [_with_default(parameter, hints[parameter.name]) for parameter in plain]
+    for parameter in found:
+        owner = next(one for one in kind.__mro__ if parameter.name in vars(one).get("__annotations__", {}))
+        parameter.default.rich_help_panel = None if parameter.name == _FIRST else owner.heading
+    return found
+
+
+def _with_default(parameter: inspect.Parameter, hint: Any) -> inspect.Parameter:
+    if get_origin(hint) is not Annotated:
+        return parameter.replace(kind=parameter.KEYWORD_ONLY, annotation=hint)
+    kind, about = get_args(hint)
+    about = copy(about)
+    if isinstance(about, OptionInfo) and about.default is not ...:  # in `Annotated` the name of the option is first
+        about.param_decls = (str(about.default), *(about.param_decls or ()))
+    about.default = ... if parameter.default is parameter.empty else parameter.default
+    if get_origin(kind) is UnionType:
+        kind = Union[get_args(kind)]  # noqa: UP007 (what `kind` contains is not known before)
+    return parameter.replace(kind=parameter.KEYWORD_ONLY, default=about, annotation=kind)

@@ -10,14 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
 
-from gpolicy.apply.journal import Direction
-from gpolicy.apply.journal_file import set_aside
+from gpolicy.apply.jobs import SharedStopRequests
+from gpolicy.apply.journals import Direction, set_aside
 from gpolicy.apply.lock import local_lock, lock_directory, lock_name
-from gpolicy.apply.runner import SharedStopRequests
 from gpolicy.cli.applying import ApplyRequest, Signals, can_ask, says_yes
 from gpolicy.cli.many_clusters import show_fleet
 from gpolicy.cli.options import RolledOutClusters, signers_for
-from gpolicy.cli.provenance import provenance_of
+from gpolicy.cli.output import provenance_of
 from gpolicy.cli.rollout_members import ClusterPlan, Preview, SideBySide
 from gpolicy.cli.targets import refuse_rapi_options, rollout_near, target_of
 from gpolicy.cli.terminal import complain
@@ -30,8 +29,7 @@ from gpolicy.printable import as_text, count, some
 from gpolicy.report.fleet_report import worst_exit_code
 from gpolicy.report.forms import Display
 from gpolicy.report.rollout_answer import RolledOut, rollout_index, rollout_report
-from gpolicy.rollout.rollout_journal import NAME, RolloutHistory, rollout_history
-from gpolicy.rollout.rollout_run import COMPLETE, REVERTED, PlanStage, RolloutRun, lost_journals, stage_of
+from gpolicy.rollout import rollout_run
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +58,7 @@ class _Rollout:
 
     @property
     def journal(self) -> Path:
-        return self.request.plans / NAME
+        return self.request.plans / rollout_run.NAME
 
 
 def roll_out(asked: RolledOutClusters, request: RolloutRequest, display: Display) -> int:
@@ -135,13 +133,13 @@ def _run(rollout: _Rollout, hands: SideBySide, stop: SharedStopRequests, display
     """Show what is to be done, ask, do it, and show what came of it; the lock is held."""
     request, members = rollout.request, rollout.members
     digests = {name: member.digest for name, member in members.items()}
-    history = rollout_history(rollout.journal, digests, resume=request.resume, rollback=request.rollback)
+    history = rollout_run.rollout_history(rollout.journal, digests, resume=request.resume, rollback=request.rollback)
     earlier = history if history is not None and not history.is_of(digests) else None
     history = None if earlier is not None else history
     _refuse_other_journals(rollout, history)
     previews = _previews(rollout, hands, history)
     refused = {name: found.refusal for name, found in previews.items() if found.refusal is not None}
-    run = RolloutRun(
+    run = rollout_run.RolloutRun(
         waves=rollout.waves,
         plans=digests,
         steps={name: _steps(item, previews.get(name)) for name, item in members.items()},
@@ -178,7 +176,7 @@ def _run(rollout: _Rollout, hands: SideBySide, stop: SharedStopRequests, display
     return _show(rollout, run, display)
 
 
-def _refuse_other_journals(rollout: _Rollout, history: RolloutHistory | None) -> None:
+def _refuse_other_journals(rollout: _Rollout, history: rollout_run.RolloutHistory | None) -> None:
     """Raise if journals of clusters are not those of this roll-out, or are gone."""
     found = {name: member.journal() for name, member in rollout.members.items()}
     if rollout.request.resume or rollout.request.rollback:
@@ -191,21 +189,23 @@ def _refuse_other_journals(rollout: _Rollout, history: RolloutHistory | None) ->
             message = f"the plan that was begun is another one than is there now: {some(others)}"
             raise UsageError(message, hint="put the plan back, or make fresh plans of all clusters")
     if history is not None:
-        lost = lost_journals(history, {name: journal.id if journal else None for name, journal in found.items()})
+        lost = rollout_run.lost_journals(
+            history, {name: journal.id if journal else None for name, journal in found.items()}
+        )
         if lost:
             message = f"the journals of these clusters are gone, or are others than the roll-out saw: {some(lost)}"
             raise InputError(message, hint="put them back, or look at the clusters and make fresh plans")
 
 
-def _previews(rollout: _Rollout, hands: SideBySide, history: RolloutHistory | None) -> dict[str, Preview]:
+def _previews(rollout: _Rollout, hands: SideBySide, history: rollout_run.RolloutHistory | None) -> dict[str, Preview]:
     """Return what is to be done with each cluster with which anything is."""
     histories = {name: member.history() for name, member in rollout.members.items()}
     if not rollout.request.rollback:
-        left = [name for name, known in histories.items() if stage_of(1, known) not in COMPLETE]
+        left = [name for name, known in histories.items() if rollout_run.stage_of(1, known) not in rollout_run.COMPLETE]
         return hands.previews(left, frozenset())
     begun = history.begun if history is not None else frozenset()
     untouched = frozenset(name for name, known in histories.items() if known is None and name in begun)
-    left = [name for name, known in histories.items() if stage_of(1, known) not in REVERTED]
+    left = [name for name, known in histories.items() if rollout_run.stage_of(1, known) not in rollout_run.REVERTED]
     return hands.previews([*left, *untouched], untouched)
 
 
@@ -214,7 +214,9 @@ def _steps(member: ClusterPlan, found: Preview | None) -> int:
     return 1 if member.history() is not None or found is None or found.refusal else found.steps
 
 
-def _consent(rollout: _Rollout, previews: Mapping[str, Preview], stages: Mapping[str, PlanStage]) -> Iterator[str]:
+def _consent(
+    rollout: _Rollout, previews: Mapping[str, Preview], stages: Mapping[str, rollout_run.PlanStage]
+) -> Iterator[str]:
     """Yield every change of every cluster, wave by wave in the order of the run."""
     back = rollout.request.rollback
     what = "rollback" if back else "roll-out"
@@ -236,7 +238,7 @@ def _consent(rollout: _Rollout, previews: Mapping[str, Preview], stages: Mapping
                 yield from more
 
 
-def _show(rollout: _Rollout, run: RolloutRun, display: Display) -> int:
+def _show(rollout: _Rollout, run: rollout_run.RolloutRun, display: Display) -> int:
     stages = run.stages()
     waves = {name: wave.label for wave in rollout.waves for name in wave.clusters}
     clusters = [

@@ -17,21 +17,11 @@ from pathlib import Path
 from typing import TextIO, TypeVar
 
 from gpolicy.apply.carrying import ApplyError
-from gpolicy.apply.journal import History, read_history
-from gpolicy.apply.journal_file import read_journal
+from gpolicy.apply.jobs import StopRequests
+from gpolicy.apply.journals import History, read_history, read_journal
 from gpolicy.apply.plan_run import Intention, RefusedError, nothing_done, right_cluster
-from gpolicy.apply.runner import StopRequests
 from gpolicy.checking.settings_tables import settings_for
-from gpolicy.cli.applying import (
-    ApplyRequest,
-    Signals,
-    consent_lines,
-    read_for,
-    run_plan,
-    runner_for,
-    tell_end,
-    tell_error,
-)
+from gpolicy.cli import applying
 from gpolicy.cli.checking import checked_policy, reader_today
 from gpolicy.cli.many_clusters import ProgressLines
 from gpolicy.cli.terminal import complain
@@ -56,7 +46,7 @@ class ClusterPlan:
 
     cluster: NamedCluster
     digest: str
-    request: ApplyRequest
+    request: applying.ApplyRequest
 
     def journal(self) -> History | None:
         """Return what the journal beside the plan says, also if it is another plan's. Raise InputError if damaged."""
@@ -69,7 +59,7 @@ class ClusterPlan:
         journal = self.journal()
         return journal if journal is not None and journal.plan_digest == self.digest else None
 
-    def run_request(self) -> ApplyRequest:
+    def run_request(self) -> applying.ApplyRequest:
         """Return the request for the next run: a plan that has not begun cannot be resumed, but begun."""
         return replace(self.request, resume=self.request.resume and self.history() is not None)
 
@@ -102,7 +92,7 @@ def preview(member: ClusterPlan) -> Preview:
             plan = member.read_plan()
             found = _shown(member, plan)
         except ApplyError as error:
-            tell_error(member.request, error)
+            applying.tell_error(member.request, error)
             return Preview(tuple(aside.getvalue().splitlines()), refusal=_outcome(error))
         except (GpolicyError, OSError) as error:
             return Preview(refusal=_outcome(error))
@@ -119,12 +109,12 @@ def _shown(member: ClusterPlan, plan: Plan) -> Preview:
         shown.append(intention)
         return False
 
-    run_plan(request, plan, runner_for(request, stop), keep, stop)
+    applying.run_plan(request, plan, applying.runner_for(request, stop), keep, stop)
     if not shown:
         return Preview((f"nothing to do: the plan for cluster {plan.cluster} has no steps",))
     (intention,) = shown
     keys = frozenset(task.key for task in intention.tasks)
-    return Preview(tuple(consent_lines(plan, request.destination, intention)), keys)
+    return Preview(tuple(applying.consent_lines(plan, request.destination, intention)), keys)
 
 
 def preview_untouched(member: ClusterPlan) -> Preview:
@@ -132,7 +122,7 @@ def preview_untouched(member: ClusterPlan) -> Preview:
     try:
         plan = member.read_plan()
         if plan.steps:
-            runner = runner_for(member.request, StopRequests())
+            runner = applying.runner_for(member.request, StopRequests())
             state = runner.read()
             right_cluster(plan, state)
             nothing_done(plan, runner, state)
@@ -143,7 +133,7 @@ def preview_untouched(member: ClusterPlan) -> Preview:
 
 def carry(member: ClusterPlan, shown: AbstractSet[str], stop: StopRequests) -> RunResult:
     """Run the plan, or take it back: no task but those that were `shown`. Each line says whose it is."""
-    Signals(stop, silent=True).catch()
+    applying.Signals(stop, silent=True).catch()
     request = member.run_request()
     speaker = _Speaker(member.cluster.name, sys.stderr)
     with redirect_stdout(speaker), redirect_stderr(speaker):
@@ -151,10 +141,10 @@ def carry(member: ClusterPlan, shown: AbstractSet[str], stop: StopRequests) -> R
             plan = member.read_plan()
             if not request.rollback:
                 check_safe(plan)
-            look = run_plan(request, plan, runner_for(request, stop), partial(_agree, shown), stop)
-            code = tell_end(request, plan, look)
+            look = applying.run_plan(request, plan, applying.runner_for(request, stop), partial(_agree, shown), stop)
+            code = applying.tell_end(request, plan, look)
         except ApplyError as error:
-            tell_error(request, error)
+            applying.tell_error(request, error)
             return _outcome(error)
         except (GpolicyError, OSError) as error:
             outcome = _outcome(error)
@@ -173,8 +163,8 @@ def look(member: ClusterPlan, told: AbstractSet[int]) -> LookResult:
     """Look at the cluster after its plan: its changes, its policy, its guards, its jobs."""
     try:
         plan = member.read_plan()
-        runner = runner_for(member.request, StopRequests())
-        state = read_for(member.request, plan, runner)
+        runner = applying.runner_for(member.request, StopRequests())
+        state = applying.read_for(member.request, plan, runner)
         found = look_at(plan, runner, state, member.history(), told)
         return found if found.troubles else _with_policy(member, plan, state, found)
     except (GpolicyError, OSError) as error:

@@ -14,8 +14,8 @@ import sys
 import warnings
 from collections.abc import Callable
 
-from gpolicy.cli.console import console
 from gpolicy.errors import ExitCode, GpolicyError
+from gpolicy.printable import console
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def _run_verb(arguments: list[str]) -> int:
         from gpolicy.htools import run as run_htools  # noqa: PLC0415 - only what is needed
 
         return run_htools(arguments[1:])
-    from gpolicy.cli.parsing import run_command_line  # noqa: PLC0415 - only what is needed
+    from gpolicy.cli.app import run_command_line  # noqa: PLC0415 - only what is needed
 
     if arguments[-1:] != ["--help"]:
         return run_command_line(arguments)

@@ -10,23 +10,22 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+import gpolicy
 from gpolicy.cli.options import STATE_VARIABLE, Clusters, MaybeClusters, RapiOptions, as_option, source_options
 from gpolicy.cli.output import Report, show_report
 from gpolicy.cli.terminal import working
 from gpolicy.cluster.sources import FILE_SCHEMES, SourceOptions
 from gpolicy.errors import ArgumentError, InputError, UsageError
-from gpolicy.ganeti.releases import RELEASE_VARIABLE, check_release
 from gpolicy.opening import real_path
 from gpolicy.printable import as_text, some
 from gpolicy.report.forms import SUFFIXES
-from gpolicy.use_cases.policies import PolicyError
 
 if TYPE_CHECKING:
     from gpolicy.checking.checking import Members
     from gpolicy.cli.options import Outputs
     from gpolicy.cluster.state import ClusterState
     from gpolicy.fleet.named_clusters import NamedCluster, RolloutSettings
-    from gpolicy.policy.model import Policy
+    from gpolicy.what_if.supposing import WhatIf
 
 
 _SAVING: Final = ("plan", "remedy", "suggest", "evacuate")  # verbs with --save, which was --output
@@ -92,8 +91,8 @@ class Target:
 
     def read(self) -> ClusterState:
         """Return the state of the cluster; show progress when that takes long. Raise UsageError without an address."""
-        from gpolicy.cluster.sources import read_state  # noqa: PLC0415
         from gpolicy.cluster.state import NOT_VERIFIED  # noqa: PLC0415
+        from gpolicy.ganeti.releases import RELEASE_VARIABLE, check_release  # noqa: PLC0415
 
         src = self.state
         if self.snapshots is not None:
@@ -109,7 +108,7 @@ class Target:
         said = os.environ.get(RELEASE_VARIABLE)
         declared = check_release(said, RELEASE_VARIABLE) if said else None
         with working(f"reading {src}"):
-            state = replace(read_state(src, self.options), declared_release=declared)
+            state = replace(gpolicy.read_state(src, self.options), declared_release=declared)
         if NOT_VERIFIED in state.notes:
             sys.stderr.write(as_text([f"warning: {NOT_VERIFIED}: anybody may have answered"]))
         return state
@@ -117,6 +116,22 @@ class Target:
     def read_if_given(self) -> ClusterState | None:
         """Return the state, if the target has one."""
         return None if self.state is None else self.read()
+
+    def named_policy(self, state: ClusterState) -> gpolicy.CheckedPolicy | None:
+        """Return the policy that the command line names, checked on the cluster; None if it names none."""
+        from gpolicy.cli.checking import checked_policy  # noqa: PLC0415 (it imports this module)
+
+        return None if self.path is None else checked_policy(self.path, state)
+
+    def open(
+        self, what_if: WhatIf | None, limits: gpolicy.Limits, *, resource_model: bool = False
+    ) -> gpolicy.OpenedCluster:
+        """Return the cluster under the policy that the command line names, with what is supposed of it."""
+        state = self.read()
+        policy = self.named_policy(state)
+        return gpolicy.open_cluster(
+            state, policy, what_if=what_if, limits=limits, resource_model=resource_model, working=working
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,7 +148,7 @@ class Targets:
     jobs: int
     seconds: float
     shard: str | None = None
-    policies: Mapping[Path, Policy] = field(default_factory=dict)
+    policies: Mapping[Path, gpolicy.Policy] = field(default_factory=dict)
 
 
 Work = Callable[[Target], Report]
@@ -151,7 +166,7 @@ def run_on(targets: Targets, work: Work, shown: Outputs, *, verb: str) -> int:
     output = report_file(shown, verb)
     display, metrics = shown.display, [file for form, file in shown.files if form.form == "prometheus"]
     if metrics or display.form == "prometheus":
-        from gpolicy.cli.metrics import run_metrics  # noqa: PLC0415 (few runs are for them)
+        from gpolicy.cli.many_clusters import run_metrics  # noqa: PLC0415 (few runs are for them)
 
         return run_metrics(work, targets, verb, metrics[0] if metrics else output)
     if not targets.several:
@@ -183,7 +198,7 @@ def _report_of(work: Work, target: Target) -> Report:
         return work(target)
     except ArgumentError as error:
         raise as_option(error) from None
-    except PolicyError as error:
+    except gpolicy.PolicyError as error:
         return Report(exit_code=int(error.exit_code), errors=error.findings, files=error.files)
 
 
@@ -204,13 +219,12 @@ def targets_of(asked: Clusters, path: Path | None = None, *, volumes: bool = Fal
     if path is not None and real_path(path) != real_path(known[0].source.parent):
         hint = "--all and --label take the policies that it names: leave the path out"
         raise UsageError(f"{path}: not the directory of a settings file", hint=hint)
-    policies: dict[Path, Policy] = {}
+    policies: dict[Path, gpolicy.Policy] = {}
     chosen = labelled_clusters(known, asked.label or ())
 
-    def read(path: Path) -> Policy:
-        from gpolicy.policy.loading import load_policy  # noqa: PLC0415 (few runs compare with a commit)
+    def read(path: Path) -> gpolicy.Policy:
 
-        policies[real_path(path)] = load_policy(as_named(path))
+        policies[real_path(path)] = gpolicy.load_policy(as_named(path))
         return policies[real_path(path)]
 
     if asked.changed_since is not None:

@@ -10,9 +10,8 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Final, TextIO
 
-from gpolicy.colour import Painter, Tone
 from gpolicy.findings import LONGEST_MESSAGE
-from gpolicy.printable import clipped, control, height, printable, printable_text, terminal_text, wrapped
+from gpolicy.printable import Painter, Tone, clipped, control, height, printable, printable_text, terminal_text, wrapped
 
 _NAME: Final = "gpolicy:"
 _PATIENCE_SECONDS = 1.0

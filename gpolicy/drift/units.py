@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
 from functools import partial
 from typing import Final
 
 from gpolicy.cluster.state import ClusterState
 from gpolicy.drift.comparing import Drift
-from gpolicy.drift.unit_writer import How, Unit, WayToWrite
 from gpolicy.ganeti.parameters import parameter_at, unflatten
 from gpolicy.ganeti.vocabulary import Level, Path
 from gpolicy.json_values import json_text
@@ -19,22 +20,46 @@ from gpolicy.policy.model import RULES, Declared, GroupPolicy, Leaf, NodeSetPoli
 from gpolicy.policy.source_file import Pointer, YamlDocument
 from gpolicy.printable import free_name, some
 from gpolicy.resolve.desired import Desired, members
+from gpolicy.writing import value_edits
 from gpolicy.writing.documents import head
-from gpolicy.writing.value_edits import (
-    INHERIT_WORD,
-    Draft,
-    UnwritableError,
-    ValuePlace,
-    ValueWriter,
-    add_item,
-    add_value,
-    place_of,
-)
 from gpolicy.writing.yaml_text import Node, Writer, block_entry, rule_tags
 
 _Tags = frozenset[str]
 _Difference = tuple[_Tags, _Tags]
 """The tags that the policy does not declare, and those that are missing."""
+
+
+class How(StrEnum):
+    """How the live state was written into the policy."""
+
+    IN_PLACE = "in-place"  # where the policy declares it
+    OVERRIDE = "override"  # in the document of the object alone, over what that takes from others
+
+
+@dataclass(frozen=True, slots=True)
+class WayToWrite:
+    """One way to write a unit: `write` edits a draft and returns the place of what it wrote.
+
+    `may_change` are the declared values that this changes, by the labels of their documents.
+    """
+
+    how: How
+    write: Callable[[value_edits.Draft], value_edits.ValuePlace]
+    may_change: frozenset[Key]
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """Drift that is written together, or not at all.
+
+    The attempts are tried in their order, then the `parts` each for itself. Without either, `reason` says why.
+    """
+
+    keys: frozenset[Key]
+    attempts: tuple[WayToWrite, ...] = ()
+    parts: tuple[Unit, ...] = ()
+    reason: str = ""
+
 
 _MOST_NAMED = 3
 
@@ -85,14 +110,16 @@ class ValueUnits:
     def _in_place(self, items: list[Drift], leaf: Leaf, parts: tuple[Unit, ...]) -> Unit:
         try:
             node = self._node(items[0], leaf)
-        except UnwritableError as error:
+        except value_edits.UnwritableError as error:
             return Unit(_keys(items), reason=str(error))
         labels = [declared.label for declared in self._policy.objects if _same(declared.leaves.get(leaf.path), leaf)]
-        place, parameter = place_of(leaf.document), parameter_at(leaf.path)
+        place, parameter = value_edits.place_of(leaf.document), parameter_at(leaf.path)
         assert parameter is not None, leaf.path  # noqa: S101 (only parameters are leaves)
 
-        def write(draft: Draft) -> ValuePlace:
-            ValueWriter(draft, place).write(leaf.pointer, parameter, node, (items[0].declared, items[0].found))
+        def write(draft: value_edits.Draft) -> value_edits.ValuePlace:
+            value_edits.ValueWriter(draft, place).write(
+                leaf.pointer, parameter, node, (items[0].declared, items[0].found)
+            )
             return place, leaf.pointer
 
         may_change = frozenset((label, leaf.path) for label in labels)
@@ -112,7 +139,7 @@ class ValueUnits:
             if declared is not None:
                 return Unit(keys, (add_to(declared, leaf.path, node),))
             return Unit(keys, tuple(self._node_attempts(name, leaf, node)))
-        except UnwritableError as error:
+        except value_edits.UnwritableError as error:
             return Unit(keys, reason=str(error))
 
     def _node_attempts(self, name: str, leaf: Leaf, node: Node) -> Iterator[WayToWrite]:
@@ -123,8 +150,8 @@ class ValueUnits:
                 yield add_to(own, leaf.path, node)
         if any(name in [pattern.value for pattern in item.nodes] for item in sets):
             said = f"a node set names {name} together with other nodes at {leaf.span}: give it one of its own first"
-            raise UnwritableError(said)
-        yield new_set(name, place_of(sets[0].document)[0], leaf.path, node, self._policy)
+            raise value_edits.UnwritableError(said)
+        yield new_set(name, value_edits.place_of(sets[0].document)[0], leaf.path, node, self._policy)
 
     def _node(self, item: Drift, leaf: Leaf) -> Node:
         """Return the live value in the form of a policy. Raise UnwritableError if a policy cannot say it."""
@@ -132,11 +159,11 @@ class ValueUnits:
         if item.found is None:
             if level is Level.CLUSTER or leaf.path == ("alloc_policy",):
                 said = "the cluster has no value there, and a policy cannot declare that: remove the key"
-                raise UnwritableError(said)
-            return INHERIT_WORD
+                raise value_edits.UnwritableError(said)
+            return value_edits.INHERIT_WORD
         written, left_out = self._writer.write({leaf.path: item.found}, level, item.object)
         if leaf.path not in written:
-            raise UnwritableError(left_out[0].reason)
+            raise value_edits.UnwritableError(left_out[0].reason)
         return written[leaf.path]
 
 
@@ -148,19 +175,19 @@ def sets_of(name: str, policy: Policy) -> list[NodeSetPolicy]:
 
 def add_to(declared: Declared, path: Path, node: Node) -> WayToWrite:
     """Return the way to write a value into the document of an object that lacks it."""
-    place = place_of(declared.document)
+    place = value_edits.place_of(declared.document)
     may_change = frozenset({(declared.label, path)})
-    return WayToWrite(How.OVERRIDE, lambda draft: add_value(draft, place, path, node), may_change)
+    return WayToWrite(How.OVERRIDE, lambda draft: value_edits.add_value(draft, place, path, node), may_change)
 
 
 def new_set(name: str, file: str, path: Path, node: Node, policy: Policy) -> WayToWrite:
     """Return the way to write a value into a new node set at the end of a file."""
     called = free_name(name, {item.name for item in policy.node_sets}.__contains__)
 
-    def write(draft: Draft) -> ValuePlace:
+    def write(draft: value_edits.Draft) -> value_edits.ValuePlace:
         for place in draft.new_documents(file):
             if draft.document(place).root["name"] == called:
-                return add_value(draft, place, path, node)
+                return value_edits.add_value(draft, place, path, node)
         key, below = unflatten({path: node}).popitem()
         draft.append(file, [*head("NodeSet", name=called, nodes=[name]), *block_entry(key, below, indent=0)])
         return draft.new_documents(file)[-1], path
@@ -232,15 +259,15 @@ class TagUnits:
             return Unit(keys, (add_to(own, TAGS, node),))
         around = next(item for item, who in self._members if item.tags is not None and name in who)
         try:
-            return Unit(keys, (new_set(name, place_of(around.document)[0], TAGS, node, self._policy),))
-        except UnwritableError as error:
+            return Unit(keys, (new_set(name, value_edits.place_of(around.document)[0], TAGS, node, self._policy),))
+        except value_edits.UnwritableError as error:
             return Unit(keys, reason=str(error))
 
 
 def _in_sets(sets: Sequence[NodeSetPolicy], adding: Sequence[NodeSetPolicy], difference: _Difference) -> WayToWrite:
     extra, missing = difference
 
-    def write(draft: Draft) -> ValuePlace:
+    def write(draft: value_edits.Draft) -> value_edits.ValuePlace:
         wrote = [_write_list(draft, item, (extra if item in adding else _Tags(), missing)) for item in sets]
         return wrote[0]
 
@@ -252,22 +279,22 @@ def _difference(item: Drift) -> _Difference:
     return found - declared, declared - found
 
 
-def _write_list(draft: Draft, declared: Declared, difference: _Difference) -> ValuePlace:
+def _write_list(draft: value_edits.Draft, declared: Declared, difference: _Difference) -> value_edits.ValuePlace:
     """Write the tags of an object into its own list; where it takes them from a base, make it one of its own."""
     extra, missing = difference
-    place = place_of(declared.document)
+    place = value_edits.place_of(declared.document)
     kept = [tag.value for tag in declared.tags or () if tag.value not in missing]
     items = [*kept, *sorted(extra - set(kept))]
     if "tags" in declared.document.root:
-        ValueWriter(draft, place).set_items(TAGS, items)
+        value_edits.ValueWriter(draft, place).set_items(TAGS, items)
     else:
-        add_value(draft, place, TAGS, [*items])
+        value_edits.add_value(draft, place, TAGS, [*items])
     return place, TAGS
 
 
-def _write_cluster_tags(draft: Draft, policy: Policy, difference: _Difference) -> ValuePlace:
+def _write_cluster_tags(draft: value_edits.Draft, policy: Policy, difference: _Difference) -> value_edits.ValuePlace:
     extra, missing = difference
-    wrote: list[ValuePlace] = []
+    wrote: list[value_edits.ValuePlace] = []
     own = {tag.value for tag in (policy.cluster.tags if policy.cluster else None) or ()}
     for rules in policy.tag_rules:
         gone = [where for where, tag in rules.by_place.items() if tag.value in missing]
@@ -277,35 +304,37 @@ def _write_cluster_tags(draft: Draft, policy: Policy, difference: _Difference) -
     plain = {tag for tag, place in added.items() if not place}
     if plain or own & missing:
         if policy.cluster is None:
-            raise UnwritableError(f"no document declares a cluster that the tag {min(plain)} could be added to")
+            raise value_edits.UnwritableError(
+                f"no document declares a cluster that the tag {min(plain)} could be added to"
+            )
         wrote.append(_write_list(draft, policy.cluster, (frozenset(plain), missing)))
     return wrote[0]
 
 
-def _remove_rule(draft: Draft, rules: YamlDocument, was: Pointer) -> ValuePlace:
+def _remove_rule(draft: value_edits.Draft, rules: YamlDocument, was: Pointer) -> value_edits.ValuePlace:
     """Remove the item of tag rules that was here; others may be removed already."""
-    place = place_of(rules)
+    place = value_edits.place_of(rules)
     items = draft.document(place).value(was[:-1])
     pointer = was[:-1] if len(items) == 1 else (*was[:-1], list(items).index(rules.value(was)))
     draft.edit(place, was[:-1], remove_entry(draft.document(place), pointer, climb=True))
     return place, ()
 
 
-def _add_rule(draft: Draft, policy: Policy, tag: str) -> ValuePlace | None:
+def _add_rule(draft: value_edits.Draft, policy: Policy, tag: str) -> value_edits.ValuePlace | None:
     """Add what means a tag to the rules that own its family; None if it is no tag of a rule."""
     family, item = next(((family, items[0]) for family, items in rule_tags([tag]).items.items() if items), ("", None))
     owners = [rules for rules in policy.tag_rules if any(tag.startswith(owned.value.prefix) for owned in rules.owns)]
     if not family or not owners:
         return None
-    place, pointer = place_of(owners[0].document), RULES[family]
+    place, pointer = value_edits.place_of(owners[0].document), RULES[family]
     document = draft.document(place)
     parent = document.root
     for key in pointer[:-1]:
         parent = parent.get(key, {})
     if pointer[-1] in parent:
-        draft.edit(place, pointer, add_item(document, pointer, item))
+        draft.edit(place, pointer, value_edits.add_item(document, pointer, item))
     else:
-        add_value(draft, place, pointer, [item])
+        value_edits.add_value(draft, place, pointer, [item])
     return place, pointer
 
 
@@ -339,7 +368,7 @@ class ObjectUnits:
             return Unit(keys, reason=reason)
         keys |= {other.key for other in all_drift if other.object == item.object}
         keys |= {other.key for other in all_drift if other.path == MEMBERSHIP and other.declared == name}
-        write = partial(add_value, place=place_of(group.document), path=REMOVED, node=True)
+        write = partial(value_edits.add_value, place=value_edits.place_of(group.document), path=REMOVED, node=True)
         return Unit(keys, (WayToWrite(How.IN_PLACE, write, label),))
 
     def moves(self, drift: Sequence[Drift]) -> Iterator[Unit]:
@@ -353,20 +382,22 @@ class ObjectUnits:
             yield Unit(_keys([item]), (WayToWrite(How.IN_PLACE, write, may_change),))
 
 
-def _declare_again(draft: Draft, group: GroupPolicy) -> ValuePlace:
-    place = place_of(group.document)
+def _declare_again(draft: value_edits.Draft, group: GroupPolicy) -> value_edits.ValuePlace:
+    place = value_edits.place_of(group.document)
     draft.edit(place, REMOVED, remove_entry(draft.document(place), REMOVED))
     return place, ()
 
 
-def _move(draft: Draft, node: str, source: GroupPolicy, target: GroupPolicy | None) -> ValuePlace:
+def _move(
+    draft: value_edits.Draft, node: str, source: GroupPolicy, target: GroupPolicy | None
+) -> value_edits.ValuePlace:
     """Take a node out of the list of one group, and put it into that of another if it has one."""
     globs = [item.value for item in source.nodes or () if is_glob(item.value) and matches(item.value, node)]
     has_list = target is not None and target.nodes is not None
     if globs and not has_list:
         known = "is not declared" if target is None else "declares no nodes"
-        raise UnwritableError(f"{source.name} claims the node by `{globs[0]}`, and its group now {known}")
-    wrote: list[ValuePlace] = []
+        raise value_edits.UnwritableError(f"{source.name} claims the node by `{globs[0]}`, and its group now {known}")
+    wrote: list[value_edits.ValuePlace] = []
     if any(item.value == node for item in source.nodes or ()):
         wrote.append(set_nodes(draft, source, node, is_in=False))
     if target is not None and target.nodes is not None:
@@ -374,16 +405,16 @@ def _move(draft: Draft, node: str, source: GroupPolicy, target: GroupPolicy | No
         if globs or not by_glob:
             wrote.append(set_nodes(draft, target, node, is_in=True))
     if not wrote:
-        raise UnwritableError("the groups declare their nodes in a way that nothing can be added to")
+        raise value_edits.UnwritableError("the groups declare their nodes in a way that nothing can be added to")
     return wrote[-1]
 
 
-def set_nodes(draft: Draft, group: GroupPolicy, node: str, *, is_in: bool) -> ValuePlace:
+def set_nodes(draft: value_edits.Draft, group: GroupPolicy, node: str, *, is_in: bool) -> value_edits.ValuePlace:
     """Write a node into the list of a group, or take it out."""
-    place = place_of(group.document)
+    place = value_edits.place_of(group.document)
     document = draft.document(place)
     if "nodes" not in document.root:
-        raise UnwritableError(f"{group.name} takes its nodes from a document that it extends")
+        raise value_edits.UnwritableError(f"{group.name} takes its nodes from a document that it extends")
     others = [str(item) for item in document.root["nodes"] if item != node]
-    ValueWriter(draft, place).set_items(NODES, [*others, node] if is_in else others)
+    value_edits.ValueWriter(draft, place).set_items(NODES, [*others, node] if is_in else others)
     return place, NODES

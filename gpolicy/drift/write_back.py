@@ -1,28 +1,267 @@
 """Take live values into a policy: at the place where each is declared, and nothing else.
 
-Each edit is proven before a file is written (`gpolicy.drift.unit_writer`). What cannot be written is named with
-its reason.
+As many units of drift as possible are written into a draft, and each step is proven before the next: loaded again, the
+policy says what it said, less the drift that was to be written. What cannot be written is named with its reason.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
 from typing import Final
 
+from gpolicy.checking.checking import check_by_settings
 from gpolicy.checking.settings_tables import settings_for
 from gpolicy.cluster.state import ClusterState
 from gpolicy.drift.comparing import Drift, DriftReport, find_drift
-from gpolicy.drift.unit_writer import How, Proof, Unit, UnitWriter, look
-from gpolicy.drift.units import ObjectUnits, TagUnits, ValueUnits
-from gpolicy.findings import Span
-from gpolicy.plan.changes import MEMBERSHIP, NAME, TAGS, ChangeAction, Key, is_chosen
-from gpolicy.policy.loading import load_policy
-from gpolicy.policy.model import Policy
-from gpolicy.resolve.desired import resolve
-from gpolicy.writing.value_edits import Draft, ValuePlace
+from gpolicy.drift.units import How, ObjectUnits, TagUnits, Unit, ValueUnits
+from gpolicy.errors import GpolicyError
+from gpolicy.findings import Finding, Severity, Span, told
+from gpolicy.forecast.telling import FORECAST
+from gpolicy.opening import real_path
+from gpolicy.plan.changes import MEMBERSHIP, NAME, TAGS, ChangeAction, Key, is_chosen, key_of
+from gpolicy.plan.diff import Difference, diff
+from gpolicy.policy.files import policy_files
+from gpolicy.policy.loading import load_files, load_policy
+from gpolicy.policy.model import GroupPolicy, NodeSetPolicy, Policy
+from gpolicy.policy.source_file import Located
+from gpolicy.printable import some
+from gpolicy.resolve.desired import Desired, resolve
+from gpolicy.writing.value_edits import Draft, UnwritableError, ValuePlace
+
+Said = Mapping[Key, object]
+"""What a policy says, by the label of a document's object and the path."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Looked:
+    """A policy as it was loaded, how it differs from the cluster, and what check finds.
+
+    `findings` are errors beside the cluster, and errors and warnings of the policy alone.
+    """
+
+    policy: Policy
+    difference: Difference
+    findings: tuple[Finding, ...]
+
+    @property
+    def drift(self) -> frozenset[Key]:
+        """The keys of all differences, and of all that cannot be compared."""
+        unreadable = ((item.object, item.path) for item in self.difference.unreadable)
+        return frozenset((*map(key_of, self.difference.changes), *unreadable))
+
+
+def look(policy: Policy, state: ClusterState, today: date) -> Looked:
+    """Compare and check a policy."""
+    beside = check_by_settings(policy, state, today=today, forecast=FORECAST).findings
+    alone = check_by_settings(policy, None, today=today, forecast=FORECAST).findings
+    bad = [item for item in beside if item.severity is Severity.ERROR]
+    bad += [item for item in alone if item.severity in (Severity.ERROR, Severity.WARNING)]
+    return Looked(policy=policy, difference=diff(policy, state), findings=tuple(bad))
+
+
+class Proof:
+    """Judges drafts of a policy. `others` are the other policies of the repository, which may read the same files.
+
+    With `in_bases` a draft may change what takes its values from an edited base; `changed_elsewhere` are those.
+    """
+
+    def __init__(
+        self, before: Looked, state: ClusterState, today: date, *, others: Sequence[Policy], in_bases: bool
+    ) -> None:
+        self._first, self._state, self._today = before, state, today
+        self._others, self._in_bases = others, in_bases
+        self.changed_elsewhere: tuple[str, ...] = ()
+
+    def fault(self, draft: Draft, keys: frozenset[Key], may_change: frozenset[Key]) -> str:
+        """Return what is wrong with a draft that writes the drift `keys`; nothing if it does that and no more."""
+        stray = draft.stray_change()
+        if stray:
+            return stray
+        try:
+            root = self._first.policy.root or Path()
+            policy = load_files([*policy_files(root), *map(Path, draft.created)], root, draft.texts)
+        except GpolicyError as error:
+            return error.message
+        after = look(policy, self._state, self._today)
+        self.changed_elsewhere, fault = self._elsewhere(draft)
+        return (
+            _worse(self._first.findings, after.findings)
+            or ("" if self._in_bases else self._other_change(after, keys, may_change))
+            or self._other_drift(after, keys)
+            or fault
+        )
+
+    def _other_change(self, after: Looked, keys: frozenset[Key], may_change: frozenset[Key]) -> str:
+        before, now = (_said_of_nodes(item.difference.desired) for item in (self._first, after))
+        changed = _without(_changes(_said(self._first.policy), _said(after.policy)), may_change)
+        changed |= _without(_changes(before, now), keys)
+        return f"{_named(changed)} would change as well" if changed else ""
+
+    def _other_drift(self, after: Looked, keys: frozenset[Key]) -> str:
+        if left := after.drift & keys:
+            return f"{_named(left)} would still differ"
+        if self._in_bases:
+            return ""
+        if more := after.drift - self._first.drift:
+            return f"{_named(more)} would differ then"
+        gone = self._first.drift - after.drift - keys
+        return f"{_named(gone)} would be written as well" if gone else ""
+
+    def _elsewhere(self, draft: Draft) -> tuple[tuple[str, ...], str]:
+        """Return what changes in other policies, and that as a fault unless it may be."""
+        edited = {real_path(name): text for name, text in draft.texts.items()}
+        changed: list[str] = []
+        for other in self._others:
+            texts = {name: edited[real_path(name)] for name in other.files if real_path(name) in edited}
+            if texts:
+                then = load_policy(other.root or Path(), texts)
+                keys = _changes(_said(other), _said(then))
+                changed += [f"{_named(keys)} of {other.root}"] if keys else []
+                if _errors(then) > _errors(other):
+                    return (), f"{other.root} would have more errors"
+        if changed and not self._in_bases:
+            return (), f"{some(changed, 2)} would change as well: use --in-bases if that is meant"
+        return tuple(changed), ""
+
+
+def _without(keys: Iterable[Key], allowed: frozenset[Key]) -> frozenset[Key]:
+    """Return the keys that are not allowed; (LABEL, ()) allows all of an object."""
+    return frozenset(key for key in keys if key not in allowed and (key[0], ()) not in allowed)
+
+
+def _errors(policy: Policy) -> int:
+    return sum(item.severity is Severity.ERROR for item in policy.findings)
+
+
+def _worse(before: Sequence[Finding], after: Sequence[Finding]) -> str:
+    """Return the first finding of a kind of which there are more than before."""
+    counts = Counter((item.key, item.severity) for item in told(after))
+    counts.subtract((item.key, item.severity) for item in told(before))
+    known = {(item.key, item.message) for item in told(before)}
+    more = [item for item in told(after) if counts[item.key, item.severity] > 0]
+    new = next((item for item in more if (item.key, item.message) not in known), more[0] if more else None)
+    return f"check would find {new.code} {new.name}: {new.message}" if new else ""
+
+
+def _changes(before: Said, after: Said) -> frozenset[Key]:
+    return frozenset(key for key in before.keys() | after.keys() if before.get(key) != after.get(key))
+
+
+def _said(policy: Policy) -> Said:
+    said: dict[Key, object] = {("cluster", TAGS): _values(policy.cluster_tags)}
+    for item in policy.objects:
+        said |= {(item.label, path): leaf.value for path, leaf in item.leaves.items()}
+        if item.label != "cluster":
+            said[item.label, TAGS] = _values(item.tags)
+        if isinstance(item, GroupPolicy):
+            said[item.label, ("nodes",)] = _values(item.nodes)
+            said[item.label, ("removed",)] = item.removed is not None
+        if isinstance(item, NodeSetPolicy):
+            said[item.label, ("nodes",)] = _values(item.nodes)
+            said[item.label, ("groups",)] = _values(item.groups)
+    return said
+
+
+def _said_of_nodes(desired: Desired) -> Said:
+    said: dict[Key, object] = {}
+    for name, node in desired.nodes.items():
+        said |= {(f"node/{name}", path): leaf.value for path, leaf in node.leaves.items()}
+        said[f"node/{name}", TAGS] = None if node.tags is None else frozenset(node.tags)
+        said[f"node/{name}", MEMBERSHIP] = node.group.value if node.group else None
+    return said
+
+
+def _values(items: Iterable[Located[str]] | None) -> tuple[str, ...] | None:
+    return None if items is None else tuple(item.value for item in items)
+
+
+def _named(keys: Iterable[Key]) -> str:
+    return some(sorted(f"{name} {'.'.join(path)}" for name, path in keys), 3)
+
+
+MOST_PROOFS: Final = 200
+"""How often one run checks the policy; each costs as much as `gpolicy check`."""
+
+_NO_TIME: Final = f"after {MOST_PROOFS} checks it was not tried: run it again"
+
+
+class UnitWriter:
+    """Writes units into a draft: many at once, or halves of them where the proof fails, down to single ones.
+
+    One may be possible only after another (a least value above the old greatest one), or only with all of its object.
+    So those that failed are tried again while others succeed.
+    """
+
+    def __init__(self, proof: Proof, draft: Draft) -> None:
+        self.draft = draft
+        self.written: dict[Key, tuple[How, ValuePlace]] = {}
+        self.reasons: dict[Key, str] = {}
+        self.changed_elsewhere: tuple[str, ...] = ()
+        self._proof = proof
+        self._proofs = 0
+        self._keys: frozenset[Key] = frozenset()
+        self._may_change: frozenset[Key] = frozenset()
+
+    def write(self, units: Sequence[Unit]) -> None:
+        """Write what can be written of the units."""
+        self.reasons = {key: unit.reason for unit in units if not unit.attempts for key in unit.keys}
+        todo = [unit for unit in units if unit.attempts]
+        known: frozenset[Key] | None = None
+        while todo and known != self._keys:
+            known = self._keys
+            failed = self._halves(todo)
+            together: dict[str, list[Unit]] = {}
+            for unit in failed:
+                together.setdefault(min(unit.keys)[0], []).append(unit)
+            todo = [unit for part in together.values() if len(part) == 1 or self._try(part, 0) for unit in part]
+        self.reasons = {key: reason for key, reason in self.reasons.items() if key not in self.written}
+
+    def _halves(self, units: Sequence[Unit]) -> list[Unit]:
+        """Write units, as many as possible; return those that failed."""
+        if len(units) == 1:
+            return self._one(units[0])
+        if not self._try(units, 0):
+            return []
+        middle = len(units) // 2
+        return [*self._halves(units[:middle]), *self._halves(units[middle:])]
+
+    def _one(self, unit: Unit) -> list[Unit]:
+        """Write one unit by the first attempt that succeeds, else its parts; return what failed."""
+        for number in range(len(unit.attempts)):
+            fault = self._try([unit], number)
+            if not fault:
+                return []
+            self.reasons |= dict.fromkeys(unit.keys, fault)
+        failed = [item for part in unit.parts for item in self._one(part)]
+        return failed if len(failed) < len(unit.parts) else [unit]
+
+    def _try(self, units: Sequence[Unit], number: int) -> str:
+        """Write units by their attempts of this number, all or none; return why none was written."""
+        if self._proofs >= MOST_PROOFS:
+            return _NO_TIME
+        draft = self.draft.copy()
+        places: dict[Key, tuple[How, ValuePlace]] = {}
+        keys, may_change = self._keys, self._may_change
+        for unit in units:
+            attempt = unit.attempts[number]
+            try:
+                places |= dict.fromkeys(unit.keys, (attempt.how, attempt.write(draft)))
+            except UnwritableError as error:
+                return str(error)
+            keys |= unit.keys
+            may_change |= attempt.may_change
+        self._proofs += 1
+        fault = self._proof.fault(draft, keys, may_change)
+        if not fault:
+            self.draft, self._keys, self._may_change = draft, keys, may_change
+            self.written |= places
+            self.changed_elsewhere = self._proof.changed_elsewhere
+        return fault
+
 
 _WAIVED: Final = "a waiver accepts it until {}: remove that first"
 

@@ -51,10 +51,9 @@ from gpolicy.ganeti.expressible import check_name
 from gpolicy.ganeti.htools_reading import HailParameters
 from gpolicy.htools.hbal_commands import job_sets
 from gpolicy.printable import count, some
-from gpolicy.progress import Tell, silent
+from gpolicy.progress import Stop, Tell, silent
 from gpolicy.remedy.moving import copied_by
 from gpolicy.remedy.saved_remedy import AS_HAIL, Words, command_of
-from gpolicy.stopping import Stop
 from gpolicy.what_if.load import elsewhere, offline
 from gpolicy.what_if.supposing import matching, one_of
 

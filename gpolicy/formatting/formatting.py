@@ -10,16 +10,7 @@ from functools import cache
 from typing import Any, Final
 
 from gpolicy.findings import Finding
-from gpolicy.formatting.reading import (
-    CannotFormatError,
-    Collection,
-    CommentLines,
-    File,
-    Node,
-    Scalar,
-    TreeEntry,
-    read_file,
-)
+from gpolicy.formatting import reading
 from gpolicy.policy.conformance import schema_of
 from gpolicy.policy.kinds import KIND_NAMES
 from gpolicy.policy.source_file import SourceFile
@@ -53,7 +44,7 @@ def format_text(text: str, file: str) -> Formatted:
         return Formatted(text=text, reason="it has a mistake", broken=tuple(source.findings))
     try:
         return Formatted(text=_formatted(source))
-    except CannotFormatError as error:
+    except reading.CannotFormatError as error:
         return Formatted(text=text, reason=error.reason, line=error.line)
 
 
@@ -61,27 +52,29 @@ def _formatted(source: SourceFile) -> str:
     lines = source.text.removeprefix("\ufeff").replace("\r\n", "\n")
     odd = _ODD_BREAK.search(lines)
     if odd:
-        raise CannotFormatError("a line ends in CR", lines.count("\n", 0, odd.start()) + 1)
-    tree = read_file(source if lines == source.text else read_yaml(lines, source.name))
+        raise reading.CannotFormatError("a line ends in CR", lines.count("\n", 0, odd.start()) + 1)
+    tree = reading.read_file(source if lines == source.text else read_yaml(lines, source.name))
     for document in tree.documents:
         if not any(entry.key is not None and entry.key.text == "gpolicy" for entry in document.entries):
-            raise CannotFormatError("a document is not a policy document (it has no key gpolicy)")
+            raise reading.CannotFormatError("a document is not a policy document (it has no key gpolicy)")
     result = render(tree)
     _prove(result, source, tree)
     return result
 
 
-def _prove(result: str, before: SourceFile, tree: File) -> None:
+def _prove(result: str, before: SourceFile, tree: reading.File) -> None:
     """Raise CannotFormatError unless the result means the same as the file before and is formatted."""
     after = read_yaml(result, "formatted")
     if after.findings or _values(after) != _values(before):
         has_alias = re.search(r"(?:^|[\s,\[{])\*\S", result) is not None
-        raise CannotFormatError("an anchor would come behind its alias" if has_alias else "its values would change")
-    again = read_file(after)
+        raise reading.CannotFormatError(
+            "an anchor would come behind its alias" if has_alias else "its values would change"
+        )
+    again = reading.read_file(after)
     if _comment_lines(again) != _comment_lines(tree):
-        raise CannotFormatError("a comment would be lost")
+        raise reading.CannotFormatError("a comment would be lost")
     if render(again) != result:
-        raise CannotFormatError("formatting it twice would differ from formatting it once")
+        raise reading.CannotFormatError("formatting it twice would differ from formatting it once")
 
 
 def _values(source: SourceFile) -> str:
@@ -89,7 +82,7 @@ def _values(source: SourceFile) -> str:
     return json.dumps([item.root for item in source.documents if item.root is not None], sort_keys=True)
 
 
-def _comment_lines(tree: File) -> Counter[str]:
+def _comment_lines(tree: reading.File) -> Counter[str]:
     return Counter(text for comment in tree.comments for text in comment.texts)
 
 
@@ -110,7 +103,7 @@ _COMBINED: Final = ("anyOf", "oneOf", "allOf")
 _CONDITIONAL: Final = ("if", "then", "else")
 
 
-def render(file: File) -> str:
+def render(file: reading.File) -> str:
     """Return the text of a file."""
     renderer = _Renderer()
     if not file.documents:
@@ -126,9 +119,9 @@ class _Renderer:
     def __init__(self) -> None:
         self.lines: list[str] = []
 
-    def document(self, root: Collection) -> None:
+    def document(self, root: reading.Collection) -> None:
         values = (entry.value for entry in root.entries if entry.key is not None and entry.key.text == "kind")
-        order = _key_order(next((value.text for value in values if isinstance(value, Scalar)), ""))
+        order = _key_order(next((value.text for value in values if isinstance(value, reading.Scalar)), ""))
         entries = _sorted(root, order)
         if entries and entries[0] is not root.entries[0]:
             _part_head(root, root.entries[0], entries[0])
@@ -136,10 +129,10 @@ class _Renderer:
         self._entries(entries, 0, order, after_head=bool(root.head))
         self.comments(root.after, 0)
 
-    def comments(self, comments: list[CommentLines], indent: int) -> None:
+    def comments(self, comments: list[reading.CommentLines], indent: int) -> None:
         self._comment_lines(comments, indent, first=not self.lines)
 
-    def _comment_lines(self, comments: list[CommentLines], indent: int, *, first: bool) -> None:
+    def _comment_lines(self, comments: list[reading.CommentLines], indent: int, *, first: bool) -> None:
         for comment in comments:
             if comment.blank and not first:
                 self._blank()
@@ -150,34 +143,36 @@ class _Renderer:
         if self.lines and self.lines[-1].strip():
             self.lines.append("")
 
-    def _entries(self, entries: list[TreeEntry], indent: int, order: KeyOrder, *, after_head: bool = False) -> None:
+    def _entries(
+        self, entries: list[reading.TreeEntry], indent: int, order: KeyOrder, *, after_head: bool = False
+    ) -> None:
         for place, entry in enumerate(entries):
             self._entry(entry, indent, order, first=place == 0 and not after_head)
 
-    def _entry(self, entry: TreeEntry, indent: int, order: KeyOrder, *, first: bool) -> None:
+    def _entry(self, entry: reading.TreeEntry, indent: int, order: KeyOrder, *, first: bool) -> None:
         """Write an entry; `first`: no empty line before it."""
         below = order.item() if entry.key is None else order.below(entry.key.text)
         before = list(entry.before)
         one_line = self._one_line(entry, indent, below)
-        if entry.opening and (one_line is not None or isinstance(entry.value, Scalar)):
+        if entry.opening and (one_line is not None or isinstance(entry.value, reading.Scalar)):
             before.append(entry.opening)
         if one_line is not None:  # comments between the key and the end of the value
-            before += entry.value.after if isinstance(entry.value, Collection) else []
+            before += entry.value.after if isinstance(entry.value, reading.Collection) else []
         self._comment_lines(before, indent, first=first)
         if entry.blank and not (first and not before):
             self._blank()
         start = f"{' ' * indent}{_start(entry)}"
         if one_line is not None:
             self.lines += _with_comment(_joined(start, one_line), entry.behind)
-        elif isinstance(entry.value, Scalar):
+        elif isinstance(entry.value, reading.Scalar):
             self._scalar(entry.value, start, indent + _INDENT, entry)
         else:
             self._block(entry, entry.value, start, indent, below)
 
-    def _one_line(self, entry: TreeEntry, indent: int, order: KeyOrder) -> str | None:
+    def _one_line(self, entry: reading.TreeEntry, indent: int, order: KeyOrder) -> str | None:
         """Return the value of an entry if it stands on the line of its key."""
         value = entry.value
-        if isinstance(value, Scalar):
+        if isinstance(value, reading.Scalar):
             return None if value.is_block or "\n" in value.body else _written(value)
         if not value.flow:
             return None
@@ -188,7 +183,7 @@ class _Renderer:
         fits = indent + len(_start(entry)) + 1 + len(text) <= WIDTH
         return text if fits or kept or not value.entries else None
 
-    def _scalar(self, value: Scalar, start: str, indent: int, entry: TreeEntry) -> None:
+    def _scalar(self, value: reading.Scalar, start: str, indent: int, entry: reading.TreeEntry) -> None:
         """Write a scalar of several lines."""
         if value.is_block:
             header, *lines = _block_lines(value, indent)
@@ -200,7 +195,9 @@ class _Renderer:
         self.lines += [_joined(start, value.prefix, first.rstrip()), *lines]
         self.lines[-1:] = _with_comment(self.lines[-1], entry.behind)
 
-    def _block(self, entry: TreeEntry, value: Collection, start: str, indent: int, order: KeyOrder) -> None:
+    def _block(
+        self, entry: reading.TreeEntry, value: reading.Collection, start: str, indent: int, order: KeyOrder
+    ) -> None:
         opening, after = entry.opening or entry.behind, value.after
         if entry.opening is not None and entry.behind is not None:
             after = [*after, entry.behind]
@@ -220,12 +217,12 @@ class _Renderer:
         self.comments(after, inside)
 
 
-def _sorted(collection: Collection, order: KeyOrder) -> list[TreeEntry]:
+def _sorted(collection: reading.Collection, order: KeyOrder) -> list[reading.TreeEntry]:
     """Return the entries in the order of their keys; items of a list keep theirs."""
     return sorted(collection.entries, key=lambda entry: order.rank(entry.key.text) if entry.key else 0)
 
 
-def _part_head(document: Collection, first: TreeEntry, new_first: TreeEntry) -> None:
+def _part_head(document: reading.Collection, first: reading.TreeEntry, new_first: reading.TreeEntry) -> None:
     """Separate the comments at the top, with the empty line after them, from those of the first key, which moves."""
     new_first.blank, first.blank = first.blank, False
     if new_first.blank:
@@ -236,7 +233,7 @@ def _part_head(document: Collection, first: TreeEntry, new_first: TreeEntry) -> 
             return
 
 
-def _start(entry: TreeEntry) -> str:
+def _start(entry: reading.TreeEntry) -> str:
     return "-" if entry.key is None else f"{_written(entry.key)}:"
 
 
@@ -244,7 +241,7 @@ def _joined(*parts: str) -> str:
     return " ".join(filter(None, parts))
 
 
-def _with_comment(line: str, comment: CommentLines | None) -> list[str]:
+def _with_comment(line: str, comment: reading.CommentLines | None) -> list[str]:
     """Return a line with the comment behind it, in its own column if there is room, and the comment's other lines."""
     if comment is None:
         return [line]
@@ -253,9 +250,9 @@ def _with_comment(line: str, comment: CommentLines | None) -> list[str]:
     return [f"{line:<{column}}{comment.text}", *(f"{' ' * column}{text}" for text in comment.more)]
 
 
-def _flow(node: Node, order: KeyOrder) -> str | None:
+def _flow(node: reading.Node, order: KeyOrder) -> str | None:
     """Return a node in the form for braces or brackets; None if it does not fit on one line."""
-    if isinstance(node, Scalar):
+    if isinstance(node, reading.Scalar):
         return None if "\n" in node.body else _written(node, flow=True)
     parts = [part for entry in _sorted(node, order) if (part := _flow_entry(entry, order)) is not None]
     shown = ", ".join(parts)
@@ -263,7 +260,7 @@ def _flow(node: Node, order: KeyOrder) -> str | None:
     return _joined(node.prefix, f"{{{shown}}}" if node.is_mapping else f"[{shown}]") if complete else None
 
 
-def _flow_entry(entry: TreeEntry, order: KeyOrder) -> str | None:
+def _flow_entry(entry: reading.TreeEntry, order: KeyOrder) -> str | None:
     if entry.key is None:
         return _flow(entry.value, order.item())
     value = _flow(entry.value, order.below(entry.key.text))
@@ -274,11 +271,11 @@ def _flow_entry(entry: TreeEntry, order: KeyOrder) -> str | None:
 # --- scalars: in their original form, with quotes only where they are needed ----------------------------------------
 
 
-def _written(value: Scalar, *, flow: bool = False) -> str:
+def _written(value: reading.Scalar, *, flow: bool = False) -> str:
     return _joined(value.prefix, _without_prefix(value, flow=flow))
 
 
-def _without_prefix(value: Scalar, *, flow: bool) -> str:
+def _without_prefix(value: reading.Scalar, *, flow: bool) -> str:
     if "!" in value.prefix or value.style == "*" or not value.body:
         return value.body
     if not value.style:
@@ -291,7 +288,7 @@ def _without_prefix(value: Scalar, *, flow: bool) -> str:
     return value.body
 
 
-def _block_lines(value: Scalar, indent: int) -> list[str]:
+def _block_lines(value: reading.Scalar, indent: int) -> list[str]:
     """Return the header of a block scalar and its lines, indented. Raise CannotFormatError if it is ambiguous."""
     header = _HEADER.match(value.body)
     assert header is not None  # noqa: S101 (reading has seen to it)
@@ -299,7 +296,7 @@ def _block_lines(value: Scalar, indent: int) -> list[str]:
     text = [line for line in lines if line.strip(" ")]
     old = len(text[0]) - len(text[0].lstrip(" ")) if text else 0
     if any(line.strip(" ") and not line.startswith(" " * old) for line in lines):
-        raise CannotFormatError("a block of text is not indented evenly")
+        raise reading.CannotFormatError("a block of text is not indented evenly")
     moved = [f"{' ' * indent}{line[old:]}" if line[old:] else "" for line in lines]
     if not header.group().endswith("+"):
         while moved and not moved[-1]:  # a line of blanks is a part of the text

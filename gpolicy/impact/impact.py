@@ -21,10 +21,9 @@ from gpolicy.impact.location_change import LocationChange, location_change
 from gpolicy.impact.redundancy_change import RedundancyChange, redundancy_change
 from gpolicy.impact.violation_change import ViolationChange, violation_change
 from gpolicy.policy.model import Hardware
-from gpolicy.progress import Tell, silent
+from gpolicy.progress import Tell, after_work, silent
 from gpolicy.remedy.faults import Fault, FaultKind
 from gpolicy.remedy.remedy import DEFAULT_RATE, begin_remedy, find_remedy
-from gpolicy.stopping import after_work
 
 MOST_NODES: Final = 1_000
 """The nodes of the largest cluster in which a plan looks for moves."""

@@ -20,8 +20,7 @@ from gpolicy.errors import ExitCode, GpolicyError
 from gpolicy.findings import Finding, Severity, told
 from gpolicy.ganeti.commands import RapiCall
 from gpolicy.ganeti.releases import release_of
-from gpolicy.json_shape import ANYTHING, COUNT, NOT_EMPTY, TEXTS, Key, Many, Maybe, Shape, version_key
-from gpolicy.json_values import plain
+from gpolicy.json_values import ANYTHING, COUNT, NOT_EMPTY, TEXTS, Key, Many, Maybe, Shape, plain, version_key
 from gpolicy.plan import changes
 from gpolicy.plan.built_in_guards import GuardResult, can_be_allowed, judge, objections, outlook
 from gpolicy.plan.changes import WHOLE, Change, LeftOut, NotCompared, Objection, Part, left_out

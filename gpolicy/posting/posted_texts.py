@@ -1,6 +1,7 @@
 """Texts of ours on GitHub, GitLab or Gitea: comments or issues, found again by a hidden marker, and replaced.
 
-Their JSON APIs are asked over https; the token is sent nowhere else.
+Kept are one comment on a pull or merge request with the texts of files, or one issue with them while there is drift.
+The JSON APIs are asked over https; the token is sent nowhere else.
 """
 
 from __future__ import annotations
@@ -9,7 +10,9 @@ import itertools
 import json
 import re
 import ssl
-from collections.abc import Callable, Iterator, Mapping
+import sys
+import urllib.request
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -18,18 +21,9 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.error import HTTPError
 from urllib.parse import urlsplit
-from urllib.request import (
-    HTTPDefaultErrorHandler,
-    HTTPErrorProcessor,
-    HTTPHandler,
-    HTTPSHandler,
-    OpenerDirector,
-    ProxyHandler,
-    Request,
-    getproxies,
-)
 
-from gpolicy.errors import GpolicyError, InputError, UnreachableError, UsageError
+from gpolicy.errors import ExitCode, GpolicyError, InputError, UnreachableError, UsageError
+from gpolicy.printable import some
 
 _CLEAN: Final = re.compile(r"[^A-Za-z0-9._/]+")
 _LONGEST_NAME: Final = 100
@@ -121,7 +115,7 @@ _LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 _NOT_ALLOWED: Final = frozenset({401, 403, 404})  # GitHub answers 404 if a token may not see something
 
 
-def _opener() -> OpenerDirector:
+def _opener() -> urllib.request.OpenerDirector:
     """Return an opener that follows no redirect, which would send the token elsewhere.
 
     A proxy is used for https tunnels only. The keys of connections are not written to a file, as Python's default
@@ -130,13 +124,13 @@ def _opener() -> OpenerDirector:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.load_default_certs()
-    proxies = {scheme: proxy for scheme, proxy in getproxies().items() if scheme == "https"}
-    opener = OpenerDirector()
-    opener.add_handler(ProxyHandler(proxies))
-    opener.add_handler(HTTPHandler())
-    opener.add_handler(HTTPSHandler(context=context))
-    opener.add_handler(HTTPDefaultErrorHandler())
-    opener.add_handler(HTTPErrorProcessor())
+    proxies = {scheme: proxy for scheme, proxy in urllib.request.getproxies().items() if scheme == "https"}
+    opener = urllib.request.OpenerDirector()
+    opener.add_handler(urllib.request.ProxyHandler(proxies))
+    opener.add_handler(urllib.request.HTTPHandler())
+    opener.add_handler(urllib.request.HTTPSHandler(context=context))
+    opener.add_handler(urllib.request.HTTPDefaultErrorHandler())
+    opener.add_handler(urllib.request.HTTPErrorProcessor())
     return opener
 
 
@@ -170,7 +164,7 @@ class Api:
         headers = {"Accept": "application/json", "User-Agent": "gpolicy", **self.headers}
         if data is not None:
             headers["Content-Type"] = "application/json"
-        request = Request(self.base.rstrip("/") + path, data, headers, method=method)  # noqa: S310 (checked above)
+        request = urllib.request.Request(self.base.rstrip("/") + path, data, headers, method=method)  # noqa: S310 (checked)
         what = f"{method} {urlsplit(request.full_url).path}"
         try:
             with _opener().open(request, timeout=_SECONDS) as answer:
@@ -354,3 +348,62 @@ SERVICES: Final = {
     "gitlab": Service(1_000_000, _gitlab_comments, _gitlab_issues),
     "gitea": Service(65_536, partial(_github_comments, gitea=True), partial(_github_issues, gitea=True)),
 }
+
+
+def keep_comment(
+    service: Service, name: str, files: Sequence[Path], environ: Mapping[str, str], *, only_update: bool, shown: bool
+) -> str:
+    """Keep a comment with the texts of `files`, one below the other; return what became of it.
+
+    `name` tells comments apart. `only_update` begins no comment; `shown` writes it to standard output, and asks nobody.
+    Raise NotAllowedError, and errors of the service.
+    """
+    text = _texts(files)
+    posts = None if shown else service.comments(environ)
+    if posts is None and not shown:
+        return "no comment: this is not a pull request or merge request"
+    if not text:
+        missing = [str(file) for file in files if not file.exists()]
+        return f"no comment: there is nothing to post{f' (not there: {some(missing)})' if missing else ''}"
+    _refuse_long(text, name, service.longest)
+    if posts is None:
+        try:
+            sys.stdout.buffer.write(f"{whole_text(name, text)}\n".encode())
+            sys.stdout.buffer.flush()
+        except OSError as error:
+            raise InputError(f"standard output: {error.strerror}") from None
+        return f"the comment {marker(name)} is printed, not written"
+    return f"the comment {marker(name)} {post(posts, name, text, begin=not only_update)}"
+
+
+def keep_issue(service: Service, name: str, files: Iterable[Path], environ: Mapping[str, str], code: int) -> str:
+    """Keep an issue for an exit code of `gpolicy drift`; return what became of it.
+
+    With 2 it is open with the texts of `files`, with 0 it is closed, with another it stays as it is. Raise
+    NotAllowedError, and errors of the service.
+    """
+    if code not in (ExitCode.FINE, ExitCode.CHANGES):
+        return f"the issue {marker(name)} stays: exit code {code} says nothing of the cluster"
+    text = _texts(files)
+    posts = service.issues(environ)
+    _refuse_long(text, name, service.longest)
+    return f"the issue {marker(name)} {post(posts, name, text, title=name, close=code == ExitCode.FINE)}"
+
+
+def _texts(files: Iterable[Path]) -> str:
+    return "\n\n".join(filter(None, map(_read, files)))
+
+
+def _refuse_long(text: str, name: str, longest: int) -> None:
+    if len(whole_text(name, text)) > longest:
+        raise UsageError(f"{len(text)} characters are too many for a comment", hint="give --format markdown a --budget")
+
+
+def _read(file: Path) -> str:
+    """Return the text of a file; empty if it does not exist, since its job had nothing to report."""
+    try:
+        return file.read_text(encoding="utf-8").strip()
+    except FileNotFoundError:
+        return ""
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{file}: {error}") from None

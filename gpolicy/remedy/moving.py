@@ -20,6 +20,7 @@ from gpolicy.allocator.native.library import MoveRules
 from gpolicy.allocator.node import Node
 from gpolicy.allocator.placement import Nodes
 from gpolicy.allocator.policy_check import check_ipolicy
+from gpolicy.progress import Stop
 from gpolicy.remedy.faults import (
     Fault,
     Gain,
@@ -32,7 +33,6 @@ from gpolicy.remedy.faults import (
     tag_places,
     tag_units,
 )
-from gpolicy.stopping import Stop
 
 ANY_MOVE = MoveRules(0)
 _FROM_PRIMARY = (MoveKind.REPLACE_SECONDARY, MoveKind.REPLACE_AND_FAILOVER)

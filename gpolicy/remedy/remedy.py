@@ -25,7 +25,7 @@ from gpolicy.analysis.violations import PolicyJudge
 from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import NO_LIMITS, Limits, limits_in_force
 from gpolicy.printable import count, listed, some
-from gpolicy.progress import Tell, silent
+from gpolicy.progress import Stop, Tell, silent
 from gpolicy.remedy.commands import commands_of, downtime, sets_of
 from gpolicy.remedy.faults import RATIOS, Fault, FaultKind, Layout, Places
 from gpolicy.remedy.legal_sizes import SizeCure, size_cure
@@ -34,7 +34,6 @@ from gpolicy.remedy.room import MadeRoom, Want
 from gpolicy.remedy.room_search import make_room
 from gpolicy.remedy.saved_remedy import Move
 from gpolicy.remedy.search import Moves, Search
-from gpolicy.stopping import Stop
 
 DEFAULT_RATE: Final = 60
 """MiB a second: Ganeti's own `resync-rate` of DRBD."""

@@ -10,12 +10,11 @@ from gpolicy.analysis.loaded_state import load_state
 from gpolicy.analysis.wanted_instance import PlaceRequest, of_pair
 from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import GpolicyError
-from gpolicy.progress import silent
+from gpolicy.progress import Stop, silent
 from gpolicy.remedy.remedy import Beginning, begin_remedy
 from gpolicy.remedy.room import MOST_WANTED, Hail, most_that_fit
 from gpolicy.remedy.room_search import RoomSearch
 from gpolicy.remedy.search import Search
-from gpolicy.stopping import Stop
 
 ENOUGH_WORK: Final = 6_000
 """The work of all searches together: about half a second."""

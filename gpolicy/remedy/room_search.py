@@ -22,11 +22,11 @@ from gpolicy.allocator.repeated_allocation import AllocationState
 from gpolicy.analysis.loaded_state import LoadedState
 from gpolicy.analysis.spec_pairs import PairNames
 from gpolicy.printable import count
+from gpolicy.progress import until_stopped
 from gpolicy.remedy.faults import Layout
 from gpolicy.remedy.moving import Trial, copied_by
 from gpolicy.remedy.room import PLENTY, Amounts, Hail, MadeRoom, Want, free_on, most_that_fit, use_of
 from gpolicy.remedy.search import Moves, Search, step_of
-from gpolicy.stopping import until_stopped
 
 MOST_NEAR: Final = 4
 """How many nodes, of those that are nearest to taking a wanted instance, lose instances in one step."""

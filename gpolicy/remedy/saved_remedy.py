@@ -19,8 +19,7 @@ from gpolicy.errors import InputError
 from gpolicy.ganeti.commands import Command, call
 from gpolicy.ganeti.releases import VERSIONS, release_of
 from gpolicy.ganeti.vocabulary import Value
-from gpolicy.json_shape import Key, Shape
-from gpolicy.json_values import plain
+from gpolicy.json_values import Key, Shape, plain
 from gpolicy.plan.changes import NODES, words
 from gpolicy.plan.effects import ADMIN_STATE, Contents, Effect, Observed, contents, observed, relocated
 from gpolicy.plan.plan import ANSWER_KEY, OBSERVED, effect_shape

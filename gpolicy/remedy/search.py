@@ -20,10 +20,9 @@ from gpolicy.allocator.enumerations import NO_NODE, FailReason
 from gpolicy.allocator.instance_moves import InstanceMove, is_split
 from gpolicy.analysis.losses import Homeless
 from gpolicy.printable import count
-from gpolicy.progress import Tell
+from gpolicy.progress import Stop, Tell, until_stopped
 from gpolicy.remedy.faults import RATIOS, Fault, Layout, lack
 from gpolicy.remedy.moving import ANY_MOVE, Key, Movers, Part, Trial, Trials, copied_by, key_of
-from gpolicy.stopping import Stop, until_stopped
 
 MOST_TRIALS: Final = 20_000
 """How many second moves a search tries where no single one helps."""

@@ -14,12 +14,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from gpolicy.cluster.state import Snapshot, describe_source
-from gpolicy.colour import Tone
 from gpolicy.findings import Finding
 from gpolicy.ganeti import amounts
 from gpolicy.ganeti.commands import shell_line
 from gpolicy.policy.source_file import Files
-from gpolicy.printable import clipped, count
+from gpolicy.printable import Tone, clipped, count
 from gpolicy.provenance import UNKNOWN, Provenance
 
 if TYPE_CHECKING:

@@ -10,9 +10,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from gpolicy.colour import Painter, Tone
 from gpolicy.findings import Severity
-from gpolicy.printable import as_text, clipped, count, hanging, printable
+from gpolicy.printable import Painter, Tone, as_text, clipped, count, hanging, printable
 from gpolicy.report.answer import (
     Answer,
     Cell,

@@ -12,9 +12,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from gpolicy import __version__
-from gpolicy.colour import Tone
 from gpolicy.data import data_directory
-from gpolicy.printable import count, printable
+from gpolicy.printable import Tone, count, printable
 from gpolicy.report.answer import (
     Answer,
     Entries,

@@ -13,9 +13,8 @@ from dataclasses import replace
 from enum import IntEnum
 from typing import Final
 
-from gpolicy.colour import Tone
 from gpolicy.findings import Finding, Severity, Span
-from gpolicy.printable import clipped, count, printable
+from gpolicy.printable import Tone, clipped, count, printable
 from gpolicy.report.answer import (
     Answer,
     Entries,

@@ -6,8 +6,7 @@ import itertools
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Final
 
-from gpolicy.colour import Painter, Tone, without_colour
-from gpolicy.printable import as_text, columns, printable, wrapped
+from gpolicy.printable import Painter, Tone, as_text, columns, printable, without_colour, wrapped
 from gpolicy.report.answer import Answer, Entries, Findings, Part, Section, Table, Weight, plain_text
 from gpolicy.report.findings_text import findings_text
 from gpolicy.report.forms import Display

@@ -13,8 +13,7 @@ from gpolicy.analysis.capacity import CapacityReport, GroupCapacity, SpecCapacit
 from gpolicy.analysis.counted_cluster import Fit
 from gpolicy.analysis.hail import reports_disk
 from gpolicy.analysis.shown_score import Score
-from gpolicy.colour import Tone
-from gpolicy.printable import count, named
+from gpolicy.printable import Tone, count, named
 from gpolicy.report.answer import (
     NOTHING,
     Answer,

@@ -12,7 +12,7 @@ from gpolicy.analysis.metadata_room import MetadataRoom
 from gpolicy.analysis.policy_limits import PolicyLimit
 from gpolicy.analysis.shown_score import ScoreComponent
 from gpolicy.cluster.terms import Limits, LimitsInForce
-from gpolicy.json_shape import COUNT, FROM_ONE, NUMBER, Document, Key, Maybe, Shape, fields_of, version_key
+from gpolicy.json_values import COUNT, FROM_ONE, NUMBER, Document, Key, Maybe, Shape, fields_of, version_key
 
 FORMAT_VERSION: Final = "2.0"
 

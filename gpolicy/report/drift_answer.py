@@ -8,15 +8,14 @@ from typing import Any, Final
 
 from gpolicy.analysis.spec_pairs import MINMAX
 from gpolicy.cluster.state import Identity, describe_source
-from gpolicy.colour import Tone
 from gpolicy.drift.comparing import AcceptedDrift, Drift, DriftReport
-from gpolicy.drift.unit_writer import How
+from gpolicy.drift.units import How
 from gpolicy.drift.write_back import WriteBack
 from gpolicy.findings import Span
 from gpolicy.json_values import fields, place
 from gpolicy.plan.changes import MEMBERSHIP, NAME, TAGS, ChangeAction, words
 from gpolicy.policy.source_file import Files
-from gpolicy.printable import count
+from gpolicy.printable import Tone, count
 from gpolicy.report.answer import Answer, Entries, Entry, Figure, Findings, Line, Section, Style, Weight
 from gpolicy.report.findings_json import findings_data
 from gpolicy.report.values_text import not_compared, pair_lines, unseen, value_text

@@ -8,11 +8,10 @@ from typing import Any, Final
 
 from gpolicy.allocator.evacuation import EvacuationMode
 from gpolicy.analysis.place_report import Candidate
-from gpolicy.colour import Tone
 from gpolicy.evacuate.evacuation import EvacuationReport, MovedInstance, OtherRequest, RequestToHail, StayingInstance
 from gpolicy.ganeti.commands import shell_line
-from gpolicy.json_shape import COUNT, FROM_ONE, TEXTS, Document, Key, Many, Shape
-from gpolicy.printable import count, some
+from gpolicy.json_values import COUNT, FROM_ONE, TEXTS, Document, Key, Many, Shape
+from gpolicy.printable import Tone, count, some
 from gpolicy.remedy.saved_remedy import FORMAT_VERSION as REMEDY_VERSION
 from gpolicy.remedy.saved_remedy import SAVED, SavedRemedy
 from gpolicy.report.answer import (

@@ -7,25 +7,23 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from gpolicy.apply.journal import BEGIN, FORMAT_VERSION, KIND, EventName, check_format, direction_of, read_chain
-from gpolicy.apply.journal_file import how_ended, read_journal
+from gpolicy.apply import journals
 from gpolicy.cluster.json_input import parse_json, read_bytes
 from gpolicy.cluster.record import Record, shown
 from gpolicy.cluster.state_files import KIND as SNAPSHOT
 from gpolicy.cluster.state_files import parse_snapshot
-from gpolicy.colour import Tone
 from gpolicy.errors import InputError
 from gpolicy.json_values import json_text
 from gpolicy.plan.plan import ANSWER, Plan
 from gpolicy.plan.step import Procedure
-from gpolicy.printable import count
+from gpolicy.printable import Tone, count
 from gpolicy.remedy.saved_remedy import procedure_in
 from gpolicy.report.answer import NOTHING, Answer, Number, Section, Table
 from gpolicy.report.answer_file import read_answer
 from gpolicy.report.plan_answer import plan_answer
 from gpolicy.report.show_answer import show_answer
-from gpolicy.rollout.rollout_journal import FORMAT_VERSION as ROLLOUT_VERSION
-from gpolicy.rollout.rollout_journal import KIND as ROLLOUT
+from gpolicy.rollout.rollout_run import FORMAT_VERSION as ROLLOUT_VERSION
+from gpolicy.rollout.rollout_run import KIND as ROLLOUT
 from gpolicy.show.effective_policy import effective_state
 
 _HEADINGS: Final = ("time (UTC)", Number("job"), "what", "how")
@@ -76,19 +74,19 @@ def _checked(answer: Answer, procedure: Procedure, path: Path) -> Answer:
 
 def journal_answer(path: Path) -> tuple[Answer, Callable[[], str]]:
     """Return what a journal holds as an answer, and as JSON text. Raise InputError if it is none, or was changed."""
-    data = read_journal(path)
+    data = journals.read_journal(path)
     if data is None:
         raise InputError(f"{path}: no journal of a run that has begun")
-    events, _ = read_chain(data, str(path), _right_format)
-    begun = [event for event in events if event.fields["event"] == BEGIN]
-    outcome = events[-1].text_or_none("outcome") if events[-1].fields["event"] == EventName.END else None
+    events, _ = journals.read_chain(data, str(path), _right_format)
+    begun = [event for event in events if event.fields["event"] == journals.BEGIN]
+    outcome = events[-1].text_or_none("outcome") if events[-1].fields["event"] == journals.EventName.END else None
     rows = [tuple(row) for row in _rows(events)]
     table = Table("Events", "events", _HEADINGS, rows, most=len(rows), brief=18)
     answer = Answer(
         verb="show",
-        title="Journal of cluster" if begun[0].fields["kind"] == KIND else "Journal of a roll-out",
+        title="Journal of cluster" if begun[0].fields["kind"] == journals.KIND else "Journal of a roll-out",
         name=begun[0].text_or_none("cluster") or "",
-        verdict=f"{count(len(begun), 'run')}; {how_ended(direction_of(begun[-1]), outcome)}",
+        verdict=f"{count(len(begun), 'run')}; {journals.how_ended(journals.direction_of(begun[-1]), outcome)}",
         tone=Tone.GOOD if outcome == "done" else Tone.CAREFUL,
         sections=(Section("events", "", [table], never_cut=True),),
     )
@@ -96,8 +94,10 @@ def journal_answer(path: Path) -> tuple[Answer, Callable[[], str]]:
 
 
 def _right_format(event: Record) -> None:
-    kind, version = (ROLLOUT, ROLLOUT_VERSION) if event.fields.get("kind") == ROLLOUT else (KIND, FORMAT_VERSION)
-    check_format(event, kind, version, "a journal of gpolicy", ("",))
+    kind, version = (
+        (ROLLOUT, ROLLOUT_VERSION) if event.fields.get("kind") == ROLLOUT else (journals.KIND, journals.FORMAT_VERSION)
+    )
+    journals.check_format(event, kind, version, "a journal of gpolicy", ("",))
 
 
 def _rows(events: Iterable[Record]) -> list[list[str]]:
@@ -108,21 +108,26 @@ def _rows(events: Iterable[Record]) -> list[list[str]]:
         name, step = event.text("event"), event.text_or_none("step") or ""
         row = [(event.text_or_none("time") or "")[:19].replace("T", " "), NOTHING, "", name.removeprefix("cluster-")]
         match name:
-            case EventName.BEGIN:
-                row[2:] = f"to {event.text_or_none('destination') or 'all clusters'}", direction_of(event).value
-            case EventName.STARTED:
+            case journals.EventName.BEGIN:
+                row[2:] = (
+                    f"to {event.text_or_none('destination') or 'all clusters'}",
+                    journals.direction_of(event).value,
+                )
+            case journals.EventName.STARTED:
                 row[2:] = event.text("title"), "begun"
                 attempts[step] = row
-            case EventName.JOB | EventName.DONE | EventName.FAILED if step in attempts:
+            case journals.EventName.JOB | journals.EventName.DONE | journals.EventName.FAILED if step in attempts:
                 row = attempts[step]
-                if name == EventName.JOB:
+                if name == journals.EventName.JOB:
                     row[1] = str(event.whole("job"))
                 else:
-                    row[3] = "done" if name == EventName.DONE else f"failed: {event.text_or_none('reason') or ''}"
+                    row[3] = (
+                        "done" if name == journals.EventName.DONE else f"failed: {event.text_or_none('reason') or ''}"
+                    )
                 continue
-            case EventName.MESSAGE:
+            case journals.EventName.MESSAGE:
                 continue
-            case EventName.END:
+            case journals.EventName.END:
                 row[3] = f"ended: {event.text('outcome')}"
             case _:
                 row[2] = event.text_or_none("cluster") or step

@@ -7,10 +7,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
-from gpolicy.colour import Painter, Tone, without_colour
 from gpolicy.findings import Accepted, Finding, Severity, Span, told
 from gpolicy.policy.source_file import Files
-from gpolicy.printable import as_text, columns, hanging, printable
+from gpolicy.printable import Painter, Tone, as_text, columns, hanging, printable, without_colour
 from gpolicy.report.accepted_section import accepted_figure, accepted_section, accepted_words
 from gpolicy.report.answer import Answer, Figure, Findings, Section
 from gpolicy.report.findings_json import summary

@@ -11,12 +11,11 @@ from itertools import zip_longest
 from typing import Any, Final
 
 from gpolicy.cluster.record import Record
-from gpolicy.colour import Tone
 from gpolicy.errors import ExitCode, InputError
 from gpolicy.findings import Finding, Severity
 from gpolicy.json_values import fields
 from gpolicy.plan.plan import ANSWER
-from gpolicy.printable import count, printable, some
+from gpolicy.printable import Tone, count, printable, some
 from gpolicy.provenance import Provenance
 from gpolicy.report import answer_html, answer_markdown, answer_text
 from gpolicy.report.answer import NOTHING, Answer, Cell, Figure, Findings, Name, Page, Part, Section, Table

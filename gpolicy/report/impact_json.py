@@ -21,7 +21,7 @@ from gpolicy.impact.capacity_change import AllocationVectors, FitChange
 from gpolicy.impact.exclusive_storage_change import DiskFinding
 from gpolicy.impact.impact import Impact
 from gpolicy.impact.redundancy_change import GroupRedundancyChange, RedundancyChange
-from gpolicy.json_shape import COUNT, FROM_ONE, NUMBER, Document, Key, Maybe, Shape, fields_of
+from gpolicy.json_values import COUNT, FROM_ONE, NUMBER, Document, Key, Maybe, Shape, fields_of
 from gpolicy.plan.plan import PLAN_FIRST, PLAN_LAST
 from gpolicy.report.capacity_json import BINDING, CAPACITY, SPEC
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from gpolicy.colour import Tone
 from gpolicy.json_values import fields, place
-from gpolicy.printable import count
+from gpolicy.printable import Tone, count
 from gpolicy.report.answer import Answer, Entries, Entry, Figure, Line, Section
 from gpolicy.testing.outcome import Outcome, tally
 

@@ -11,9 +11,8 @@ from gpolicy.allocator.enumerations import AllocPolicy
 from gpolicy.analysis.binding import UNKNOWN_SPINDLES, Cause
 from gpolicy.analysis.place_report import Candidate, GroupTrial, Instead, PlaceReport
 from gpolicy.analysis.spec_pairs import pair_title
-from gpolicy.colour import Tone
-from gpolicy.json_shape import COUNT, NUMBER, TEXTS, Document, Key, Shape
-from gpolicy.printable import count
+from gpolicy.json_values import COUNT, NUMBER, TEXTS, Document, Key, Shape
+from gpolicy.printable import Tone, count
 from gpolicy.report.answer import (
     NOTHING,
     Answer,

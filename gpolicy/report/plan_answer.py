@@ -14,7 +14,6 @@ from gpolicy.allocator.node import Node
 from gpolicy.analysis.allocator_input import not_known
 from gpolicy.analysis.node_use import node_uses
 from gpolicy.analysis.spec_pairs import MINMAX
-from gpolicy.colour import Tone
 from gpolicy.errors import GpolicyError
 from gpolicy.findings import Accepted, Severity
 from gpolicy.ganeti.releases import unknown_release
@@ -29,7 +28,7 @@ from gpolicy.plan.changes import MAY_VIOLATE, NAME, TAGS, Change, ChangeAction, 
 from gpolicy.plan.plan import Plan
 from gpolicy.plan.step import Step
 from gpolicy.policy.source_file import Files
-from gpolicy.printable import count, listed, some
+from gpolicy.printable import Tone, count, listed, some
 from gpolicy.report import values_text
 from gpolicy.report.accepted_section import accepted_figure, accepted_section
 from gpolicy.report.answer import (

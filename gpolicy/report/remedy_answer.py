@@ -9,7 +9,7 @@ from typing import Any, Final
 from gpolicy.analysis.spec_pairs import with_bound
 from gpolicy.analysis.violations import PolicyViolation
 from gpolicy.ganeti.commands import Command
-from gpolicy.json_shape import COUNT, FROM_ONE, NUMBER, TEXTS, Document, Key, Maybe, Shape, fields_of
+from gpolicy.json_values import COUNT, FROM_ONE, NUMBER, TEXTS, Document, Key, Maybe, Shape, fields_of
 from gpolicy.plan.plan import rapi_shape
 from gpolicy.printable import count
 from gpolicy.remedy.faults import Fault, FaultKind

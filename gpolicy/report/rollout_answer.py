@@ -6,10 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from gpolicy.colour import Tone
 from gpolicy.errors import ExitCode
 from gpolicy.json_values import fields
-from gpolicy.printable import count, some
+from gpolicy.printable import Tone, count, some
 from gpolicy.provenance import Provenance
 from gpolicy.report.answer import Answer, Entries, Entry, Name, Section, Table
 from gpolicy.report.fleet_report import ClusterReport

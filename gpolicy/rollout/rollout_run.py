@@ -1,4 +1,8 @@
-"""A run of a roll-out: wave after wave, a look at each, and one journal of the whole."""
+"""A run of a roll-out: wave after wave, a look at each, and one journal of the whole.
+
+The journals of the clusters say which steps were done. This one says which plans belong together, which clusters were
+begun, which journal each of them has, and what the looks at them found. It has their form (`gpolicy.apply.journals`).
+"""
 
 from __future__ import annotations
 
@@ -6,23 +10,125 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Protocol
+from typing import Final, Protocol
 
-from gpolicy.apply.journal import Direction, History, mark_start
-from gpolicy.apply.journal_file import JournalError, JournalFile, begin_run
+from gpolicy.apply import journals
+from gpolicy.apply.jobs import FailedJob, Runner, StopRequests, pause
 from gpolicy.apply.plan_run import RefusedError, guards_now, right_cluster
-from gpolicy.apply.runner import FailedJob, Runner, StopRequests, pause
-from gpolicy.apply.tasks import Sight, judge_outcome, path_text
+from gpolicy.apply.work import Sight, judge_outcome, path_text
+from gpolicy.cluster.record import Record
 from gpolicy.cluster.state import ClusterState
-from gpolicy.errors import ExitCode, GpolicyError
+from gpolicy.errors import ExitCode, GpolicyError, RequestError
 from gpolicy.fleet.named_clusters import RolloutWave
 from gpolicy.ganeti.parameters import amount_text
 from gpolicy.ganeti.vocabulary import Value
 from gpolicy.plan.plan import Plan
-from gpolicy.rollout.rollout_journal import FORMAT_VERSION, KIND, RolloutEvent, RolloutHistory
+
+KIND: Final = "gpolicy-rollout-journal"
+FORMAT_VERSION: Final = "1.0"
+NAME: Final = "_rollout.journal.jsonl"
+"""The name of the file, beside the plans. No cluster can have it: names of clusters begin with a letter or a digit."""
+
+
+class RolloutEvent(StrEnum):
+    """The kinds of lines."""
+
+    BEGIN = journals.BEGIN
+    BEGUN = "cluster-begun"
+    ENDED = "cluster-ended"
+    LOOKED = "cluster-looked"
+    END = "end"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RolloutHistory:
+    """The history of all runs of a roll-out.
+
+    `plans` are the digests of plan files by cluster. `begun` are the clusters with which a run has begun, `journal_ids`
+    the identifiers of their journals, as far as a run has seen the cluster's end. `failed_jobs` are jobs that looks
+    have told of, by cluster. `ended` is the outcome of the last run, None if it was killed.
+    """
+
+    direction: journals.Direction
+    plans: Mapping[str, str]
+    begun: frozenset[str] = frozenset()
+    journal_ids: Mapping[str, str] = field(default_factory=dict)
+    failed_jobs: Mapping[str, frozenset[int]] = field(default_factory=dict)
+    ended: str | None = None
+    end: journals.ChainEnd = field(default_factory=journals.ChainEnd)
+
+    def is_of(self, plans: Mapping[str, str]) -> bool:
+        """Return whether one of these plans is among those of the roll-out."""
+        return any(self.plans.get(cluster) == digest for cluster, digest in plans.items())
+
+
+def read_rollout(data: bytes, where: str) -> RolloutHistory:
+    """Return the history in the content of a journal. Raise InputError, which begins with `where`, if it is not one."""
+    events, end = journals.read_chain(data, where, _right_format)
+    history = RolloutHistory(direction=journals.Direction.APPLY, plans={})
+    for event in events:
+        history = _after(history, event)
+    return replace(history, end=end)
+
+
+def _after(history: RolloutHistory, event: Record) -> RolloutHistory:
+    name = event.text("event")
+    if name == RolloutEvent.BEGIN:
+        _right_format(event)
+        direction, plans = journals.direction_of(event), event.record("plans")
+        begun = {cluster: plans.text(cluster) for cluster in plans.fields}
+        return replace(history, direction=direction, plans={**history.plans, **begun}, ended=None)
+    if name == RolloutEvent.END:
+        return replace(history, ended=event.text("outcome"))
+    if name == RolloutEvent.BEGUN:
+        return replace(history, begun=history.begun | {event.name("cluster")})
+    if name == RolloutEvent.ENDED:
+        journal = event.text_or_none("journal")
+        known = {event.name("cluster"): journal} if journal else {}
+        return replace(history, journal_ids={**history.journal_ids, **known})
+    if name == RolloutEvent.LOOKED:
+        cluster = event.name("cluster")
+        jobs = [job for job in event.items("failed_jobs") if isinstance(job, int) and not isinstance(job, bool)]
+        if len(jobs) < len(event.items("failed_jobs")):
+            event.refuse("failed_jobs", "a list of numbers")
+        told = history.failed_jobs.get(cluster, frozenset()) | {*jobs}
+        return replace(history, failed_jobs={**history.failed_jobs, cluster: told})
+    return history  # a later 1.x may have more events
+
+
+def _right_format(event: Record) -> None:
+    journals.check_format(event, KIND, FORMAT_VERSION, "a roll-out's journal", ("",))
+
+
+def rollout_history(path: Path, plans: Mapping[str, str], *, resume: bool, rollback: bool) -> RolloutHistory | None:
+    """Return what the journal at `path` says of a roll-out of these plans, None without a journal.
+
+    Raise RequestError when the run that is asked for does not follow from it. A journal of other plans is not judged
+    here: `RolloutHistory.is_of` says no.
+    """
+    data = journals.read_begun(
+        path, resume=resume, rollback=rollback, hint="name the directory of the plans that were begun"
+    )
+    if data is None:
+        return None
+    history = read_rollout(data, str(path))
+    if not history.is_of(plans):
+        if resume or rollback:
+            raise RequestError(f"{path}: is the journal of other plans", hint="make fresh plans of all clusters")
+        return history
+    if not resume and not rollback:
+        way = "--resume continues it, --rollback undoes it;"
+        if history.direction is journals.Direction.ROLLBACK:
+            way = "continue with --rollback,"
+        before = f"this roll-out has begun before ({journals.how_ended(history.direction, history.ended)})"
+        raise RequestError(f"{path}: {before}", hint=f"{way} or make fresh plans of all clusters")
+    if resume and history.direction is journals.Direction.ROLLBACK:
+        hint = "continue with --rollback, or make fresh plans"
+        raise RequestError(f"{path}: a rollback of this roll-out has begun", hint=hint)
+    return history
 
 
 class PlanStage(StrEnum):
@@ -44,13 +150,13 @@ REVERTED = frozenset({PlanStage.EMPTY, PlanStage.UNTOUCHED, PlanStage.BACK})
 """Nothing of the plan is left to take back."""
 
 
-def stage_of(steps: int, history: History | None) -> PlanStage:
+def stage_of(steps: int, history: journals.History | None) -> PlanStage:
     """Return how far a plan of so many steps is; `history` is what its journal says, None without one."""
     if not steps:
         return PlanStage.EMPTY
     if history is None:
         return PlanStage.UNTOUCHED
-    if history.direction is Direction.ROLLBACK:
+    if history.direction is journals.Direction.ROLLBACK:
         return PlanStage.BACK if history.ended == "done" else PlanStage.PARTLY_BACK
     return PlanStage.DONE if history.ended == "done" else PlanStage.PARTLY
 
@@ -112,7 +218,7 @@ class LookResult:
 
 
 def look_at(
-    plan: Plan, runner: Runner, state: ClusterState, history: History | None, told: AbstractSet[int] = frozenset()
+    plan: Plan, runner: Runner, state: ClusterState, history: journals.History | None, told: AbstractSet[int]
 ) -> LookResult:
     """Return what is wrong with a cluster after its plan: missing changes, guards that fail, jobs that failed since.
 
@@ -134,7 +240,9 @@ def look_at(
     except RefusedError as error:
         troubles.append(error.message)
     if history is not None:
-        own = {job.number for job in runner.marked_jobs(mark_start(plan.digest, history.id))}  # its steps were seen
+        own = {
+            job.number for job in runner.marked_jobs(journals.mark_start(plan.digest, history.id))
+        }  # its steps were seen
         known = own | history.jobs
         failed = [job for job in (runner.failed_jobs(min(known)) if known else ()) if job.number not in own]
     texts = {job.number: f"job {job.number} ({job.summary}) has failed since the plan began" for job in failed}
@@ -155,7 +263,7 @@ class RunResult:
 class Hands(Protocol):
     """What a roll-out does with clusters, several at once. Results come in the order in which they are there."""
 
-    def history(self, cluster: str) -> History | None:
+    def history(self, cluster: str) -> journals.History | None:
         """Return what the journal of the cluster's plan says; None without one. Raise InputError if it is damaged."""
 
     def carry(self, clusters: Sequence[str], may_begin: Callable[[str], bool]) -> Iterator[tuple[str, RunResult]]:
@@ -179,19 +287,19 @@ class RolloutRun:
     hands: Hands
     journal_file: Path
     say: Callable[[Iterable[str]], None]
-    direction: Direction = Direction.APPLY
+    direction: journals.Direction = journals.Direction.APPLY
     history: RolloutHistory | None = None
     seconds: float = 0.0
     stop: StopRequests = field(default_factory=StopRequests)
     outcomes: dict[str, RunResult] = field(default_factory=dict)
     looks: dict[str, LookResult] = field(default_factory=dict)
-    _lost: JournalError | None = field(default=None, init=False)
+    _lost: journals.JournalError | None = field(default=None, init=False)
     _seen: set[str] = field(default_factory=set, init=False)  # clusters whose journal was there
 
     def go(self) -> None:
         """Run to the end, to the first trouble, or until somebody asks to stop."""
         with self._writing() as journal:
-            if self.direction is Direction.ROLLBACK:
+            if self.direction is journals.Direction.ROLLBACK:
                 self._back(journal)
             else:
                 self._forward(journal)
@@ -223,7 +331,7 @@ class RolloutRun:
 
     # --- forward and back ------------------------------------------------------------------------------------------
 
-    def _forward(self, journal: JournalFile) -> None:
+    def _forward(self, journal: journals.JournalFile) -> None:
         looked_at, known = set[str](), self.history
         unseen = set() if known is None else {*known.begun} - known.failed_jobs.keys()  # no look has told of them yet
         while not (self.has_trouble or self.stop.after_step):
@@ -247,7 +355,7 @@ class RolloutRun:
             self._look(journal, action.wave)
             looked_at.add(action.wave.label)
 
-    def _back(self, journal: JournalFile) -> None:
+    def _back(self, journal: journals.JournalFile) -> None:
         while not self.stop.after_step:
             action = next_back(self.waves, self.stages(), self.outcomes.keys())
             if action is None:
@@ -262,7 +370,12 @@ class RolloutRun:
         self.say([f"{what} {number} of {len(self.waves)} ({action.wave.label}): {', '.join(names)}"])
 
     def _carry(
-        self, journal: JournalFile, action: Carry, wanted: AbstractSet[PlanStage], *, may_go_on: Callable[[], bool]
+        self,
+        journal: journals.JournalFile,
+        action: Carry,
+        wanted: AbstractSet[PlanStage],
+        *,
+        may_go_on: Callable[[], bool],
     ) -> None:
         """Run the plans of a wave. Each is in the journal before it begins."""
 
@@ -282,7 +395,7 @@ class RolloutRun:
         if self._lost:
             raise self._lost
 
-    def _look(self, journal: JournalFile, wave: RolloutWave) -> None:
+    def _look(self, journal: journals.JournalFile, wave: RolloutWave) -> None:
         told = {} if self.history is None else self.history.failed_jobs
         for cluster, look in self.hands.look(wave.clusters, told):
             self.looks[cluster] = look
@@ -295,20 +408,20 @@ class RolloutRun:
 
     # --- the journal -----------------------------------------------------------------------------------------------
 
-    def _write(self, file: JournalFile, event: RolloutEvent, **fields: Value) -> bool:
+    def _write(self, file: journals.JournalFile, event: RolloutEvent, **fields: Value) -> bool:
         """Write an event. If that fails, the clusters that run end their steps, and no other begins."""
         try:
             file.write(event, **fields)
-        except JournalError as error:
+        except journals.JournalError as error:
             self._lost = self._lost or error
             self.stop.ask()
             return False
         return True
 
     @contextmanager
-    def _writing(self) -> Iterator[JournalFile]:
+    def _writing(self) -> Iterator[journals.JournalFile]:
         known = self.history
-        journal = begin_run(
+        journal = journals.begin_run(
             self.journal_file,
             None if known is None else known.end,
             RolloutEvent.BEGIN,
@@ -324,7 +437,7 @@ class RolloutRun:
             outcome = "failed" if self.has_trouble else "stopped" if self.stop.after_step else "done"
             journal.write(RolloutEvent.END, outcome=outcome)
         except GpolicyError:
-            with suppress(JournalError):
+            with suppress(journals.JournalError):
                 journal.write(RolloutEvent.END, outcome="failed")
             raise
         finally:
@@ -333,4 +446,4 @@ class RolloutRun:
 
 def lost_journals(history: RolloutHistory, journals: Mapping[str, str | None]) -> list[str]:
     """Return the clusters whose journal is not the one that the roll-out has seen; `journals` are those on disk."""
-    return [name for name, journal in history.journals.items() if name in journals and journals[name] != journal]
+    return [name for name, journal in history.journal_ids.items() if name in journals and journals[name] != journal]

@@ -18,8 +18,7 @@ from gpolicy.analysis.binding import Binding
 from gpolicy.analysis.counted_cluster import CountedCluster
 from gpolicy.errors import RequestError
 from gpolicy.printable import count
-from gpolicy.progress import Tell
-from gpolicy.stopping import Stop, until_stopped
+from gpolicy.progress import Stop, Tell, until_stopped
 from gpolicy.suggest.suggestion import Choice, Mix, NodeKind, size_name
 from gpolicy.suggest.tiling import Amounts, Ground, Tiling, disk_on_nodes, mean_waste, rounded, tilings
 

@@ -1,67 +1,60 @@
 """Suggest sizes for a group: those that tile its nodes, their capacity, and a document that declares them.
 
 The allocator counts the capacity on the observed state with the suggested values, so a plan of the document shows the
-same numbers.
+same numbers. The document has comments that explain each number (`templates/sizes.yaml.j2`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Final
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final
 
 from gpolicy.allocator.cluster_data import ClusterData, Instance, InstancePolicy, SpecPair
 from gpolicy.allocator.configured_resources import with_configured_resources
 from gpolicy.allocator.enumerations import DiskTemplate
 from gpolicy.allocator.ghc_numbers import DivisionError
 from gpolicy.analysis.basis import origin_of
+from gpolicy.analysis.capacity import spec_values
 from gpolicy.analysis.counted_cluster import CountedCluster
 from gpolicy.analysis.hail import as_hail_reads
 from gpolicy.analysis.loaded_state import check_group, group_data, guaranteed, load_state
 from gpolicy.analysis.violations import allowed_sizes, verdict_on
 from gpolicy.analysis.wanted_instance import enabled_templates, wanted_template
 from gpolicy.cluster.state import ClusterState, LiveGroup
-from gpolicy.cluster.terms import NO_LIMITS, Limits, limited, limits_in_force
+from gpolicy.cluster.terms import NO_LIMITS, Limits, VolumeSize, limited, limits_in_force
+from gpolicy.data import data_directory
 from gpolicy.errors import ArgumentError, GpolicyError, RequestError, about
-from gpolicy.ganeti.parameters import fill
-from gpolicy.ganeti.vocabulary import Level, Values
-from gpolicy.progress import Tell, silent
-from gpolicy.stopping import Stop
-from gpolicy.suggest.document import declared_values, document
-from gpolicy.suggest.grounds import Grounds, emptied
+from gpolicy.ganeti.amounts import exact_size, format_size
+from gpolicy.ganeti.parameters import fill, parameter_at
+from gpolicy.ganeti.vocabulary import DRBD_METADATA, Level, Values
+from gpolicy.printable import count, some
+from gpolicy.progress import Stop, Tell, silent
+from gpolicy.suggest import suggestion
+from gpolicy.suggest.grounds import ALIKE, Grounds, emptied
 from gpolicy.suggest.mixes import RealMix, count_mix, needs_of, under_policy
-from gpolicy.suggest.suggestion import (
-    Bounds,
-    Choice,
-    Mix,
-    NodeKind,
-    OldPair,
-    Size,
-    Suggestion,
-    SuggestReport,
-    SuggestRequest,
-    Waste,
-    holding,
-    pairs,
-    size_name,
-    standard,
-)
 from gpolicy.suggest.tiling import Amounts, Ground, Tiling, fitting, left_over, wasted
-from gpolicy.writing.yaml_text import name_complaint
+from gpolicy.writing.documents import SCHEMA_FILE, modelines
+from gpolicy.writing.yaml_text import Node, comment_lines, entry, flow, name_complaint, one_line, written_value
+
+if TYPE_CHECKING:
+    from jinja2 import Template
+
 
 _MOST_MARGIN: Final = 50.0
 
 
 def suggest(
     state: ClusterState,
-    request: SuggestRequest,
+    request: suggestion.SuggestRequest,
     *,
     group: str | None = None,
     limits: Limits = NO_LIMITS,
     stop: Stop | None = None,
     tell: Tell = silent,
-) -> SuggestReport:
+) -> suggestion.SuggestReport:
     """Return suggestions for `group`, or for every group that has nodes.
 
     `limits` go before those of the policy. After a `stop`, or with Ctrl-C, the best of the sizes that were compared
@@ -73,7 +66,7 @@ def suggest(
     loaded = load_state(limited(state, limits), group=group)
     settled, state = loaded.settled, loaded.settled.state
     data = with_configured_resources(as_hail_reads(state, settled.data), settled.resources)
-    found: list[Suggestion] = []
+    found: list[suggestion.Suggestion] = []
     passed_over: dict[str, str] = {}
     for item in data.groups:
         if group is not None and item.name != group:
@@ -82,7 +75,7 @@ def suggest(
             alone = group_data(data, item.index)
             if state.terms_of(item.name).limits.oversubscription is not None:
                 alone = guaranteed(alone, state)
-            found.append(_Maker(state, request, alone, loaded.groups[item.name], stop, tell).suggestion())
+            found.append(_Maker(state, request, alone, loaded.groups[item.name], stop, tell).suggest())
         except GpolicyError as error:
             if group is not None or len(data.groups) == 1:
                 raise
@@ -90,7 +83,7 @@ def suggest(
     if not found:
         reasons = "; ".join(dict.fromkeys(passed_over.values()))
         raise GpolicyError(about(state.address, f"no group to suggest sizes for: {reasons}"))
-    return SuggestReport(
+    return suggestion.SuggestReport(
         **origin_of(state),
         basis=settled.basis(node.name for node in state.nodes.values() if group in (None, node.group)),
         groups=tuple(found),
@@ -101,7 +94,7 @@ def suggest(
     )
 
 
-def _check(state: ClusterState, request: SuggestRequest, group: str | None) -> None:
+def _check(state: ClusterState, request: suggestion.SuggestRequest, group: str | None) -> None:
     check_group(state, group)
     if request.template is not None:
         wanted_template(request.template, enabled_templates(state))
@@ -114,7 +107,7 @@ def _check(state: ClusterState, request: SuggestRequest, group: str | None) -> N
     if request.mix and request.real_mix:
         raise ArgumentError("mix and --real-mix exclude one another", hint="--real-mix takes the instances that exist")
     if request.mix and request.divisors and not set(request.mix) <= set(request.divisors):
-        strange = ", ".join(size_name(divisor) for divisor in request.mix if divisor not in request.divisors)
+        strange = ", ".join(suggestion.size_name(divisor) for divisor in request.mix if divisor not in request.divisors)
         raise RequestError(f"the mix has sizes that are not among --sizes: {strange}")
 
 
@@ -123,13 +116,13 @@ class _Maker:
     """Makes the suggestion for one group: `data` as the allocator's input, `counted` ready for counting."""
 
     state: ClusterState
-    request: SuggestRequest
+    request: suggestion.SuggestRequest
     data: ClusterData
     counted: CountedCluster
     stop: Stop
     tell: Tell
 
-    def suggestion(self) -> Suggestion:
+    def suggest(self) -> suggestion.Suggestion:
         name = self.data.groups[0].name
         group = self.state.groups[name]
         reason = name_complaint(name, pattern=False)
@@ -144,14 +137,14 @@ class _Maker:
         ground, volume = grounds.ground(template, notes, exclusive=dedicated)
         empty = emptied(self.data, ground.volume)
         kinds = grounds.kinds(empty, template, ratio, notes)
-        bounds: Bounds = self.request.bounds or ("fixed" if dedicated else "ranges")
+        bounds: suggestion.Bounds = self.request.bounds or ("fixed" if dedicated else "ranges")
         tiles = grounds.tiles(kinds, ground)
-        choices: tuple[Choice, ...] = ()
+        choices: tuple[suggestion.Choice, ...] = ()
         now = replace(self.counted, template=template)
         without_instances = replace(now, data=empty, resources={})
 
         def made_of(tiles: Tiling) -> tuple[dict[int, SpecPair], InstancePolicy]:
-            found = pairs(tiles, bounds, today, grounds.spindle_use(tiles, template), volume)
+            found = suggestion.pairs(tiles, bounds, today, grounds.spindle_use(tiles, template), volume)
             templates = (DiskTemplate.PLAIN,) if dedicated else today.templates
             return found, replace(today, minmax=tuple(found.values()), vcpu_ratio=ratio, templates=templates)
 
@@ -180,7 +173,7 @@ class _Maker:
             for divisor, size in tiles.sizes.items()
         )
         order, writes_ratio = list(found.values()), dedicated or self.request.vcpu_ratio is not None
-        inside = holding(order, today.std)
+        inside = suggestion.holding(order, today.std)
         values = declared_values(template, ratio if writes_ratio else None, order, exclusive=dedicated)
         newly_forbidden = self._newly_forbidden(group, values)
         stuck = [size for size in sizes if not size.then.fits and size.empty.fits]
@@ -189,7 +182,7 @@ class _Maker:
                 "N+1 restarts the instances of a lost node under the policy: while instances violate the sizes, hail"
                 " accepts no others (the column empty shows the capacity without them)"
             )
-        made = Suggestion(
+        made = suggestion.Suggestion(
             group=name,
             template=template,
             exclusive=dedicated,
@@ -205,7 +198,7 @@ class _Maker:
             today=tuple(_old_pairs(today.minmax, now, then)),
             stranded=_stranded(kinds, sizes, ground),
             std_in=None if inside is None else sizes[inside].name,
-            std=standard(order[-1]),
+            std=suggestion.standard(order[-1]),
             newly_forbidden=newly_forbidden,
             instances=len(self.data.instances),
             mix=self._mix(empty_then if self.request.empty else then, sizes),
@@ -217,7 +210,7 @@ class _Maker:
 
     # --- capacity ------------------------------------------------------------------------------------------------
 
-    def _mix(self, counted: CountedCluster, sizes: tuple[Size, ...]) -> Mix | None:
+    def _mix(self, counted: CountedCluster, sizes: tuple[suggestion.Size, ...]) -> suggestion.Mix | None:
         if not self.request.mix:
             return None
         instances = {size.name: counted.largest(size.pair) for size in sizes}
@@ -240,13 +233,18 @@ class _Maker:
 
 
 def _size(
-    divisor: int, size: Amounts, pair: SpecPair, kinds: Sequence[NodeKind], ground: Ground, *counted: CountedCluster
-) -> Size:
+    divisor: int,
+    size: Amounts,
+    pair: SpecPair,
+    kinds: Sequence[suggestion.NodeKind],
+    ground: Ground,
+    *counted: CountedCluster,
+) -> suggestion.Size:
     instance = counted[1].largest(pair)
     use, copies = instance.spindle_use, 2 if ground.mirrored else 1
     now, then, empty = (cluster.fit(instance) for cluster in counted)
-    return Size(
-        name=size_name(divisor),
+    return suggestion.Size(
+        name=suggestion.size_name(divisor),
         divisor=divisor,
         size=size,
         pair=pair,
@@ -257,11 +255,11 @@ def _size(
     )
 
 
-def _old_pairs(pairs: Sequence[SpecPair], now: CountedCluster, then: CountedCluster) -> Iterator[OldPair]:
+def _old_pairs(pairs: Sequence[SpecPair], now: CountedCluster, then: CountedCluster) -> Iterator[suggestion.OldPair]:
     for place, pair in enumerate(pairs, start=1):
         instance = now.largest(pair)
         with suppress(DivisionError):  # instances without memory cannot be counted
-            yield OldPair(place=place, pair=pair, now=now.fit(instance), then=then.fit(instance))
+            yield suggestion.OldPair(place=place, pair=pair, now=now.fit(instance), then=then.fit(instance))
 
 
 def with_values(state: ClusterState, group: str, values: Values) -> ClusterState:
@@ -272,9 +270,11 @@ def with_values(state: ClusterState, group: str, values: Values) -> ClusterState
     return replace(state, groups=groups)
 
 
-def _stranded(kinds: tuple[NodeKind, ...], sizes: tuple[Size, ...], ground: Ground) -> tuple[Waste, ...]:
+def _stranded(
+    kinds: tuple[suggestion.NodeKind, ...], sizes: tuple[suggestion.Size, ...], ground: Ground
+) -> tuple[suggestion.Waste, ...]:
     return tuple(
-        Waste(
+        suggestion.Waste(
             kind=place,
             name=size.name,
             count=(count := size.a_node[place]),
@@ -284,3 +284,98 @@ def _stranded(kinds: tuple[NodeKind, ...], sizes: tuple[Size, ...], ground: Grou
         for place, kind in enumerate(kinds)
         for size in sizes
     )
+
+
+_NODES_SHOWN: Final = 6
+_MINMAX: Final = ("ipolicy", "minmax")
+
+
+def declared_values(
+    template: DiskTemplate, ratio: float | None, pairs: Iterable[SpecPair], *, exclusive: bool
+) -> Values:
+    """Return the own values of the group in the document; `ratio` None: its vcpu-ratio stays."""
+    values: Values = {}
+    if exclusive:
+        values["ndparams", "exclusive_storage"] = True
+        values["ipolicy", "disk-templates"] = [template.value]
+    if ratio is not None:
+        values["ipolicy", "vcpu-ratio"] = float(ratio)
+    values[_MINMAX] = [{"min": dict(spec_values(pair.min)), "max": dict(spec_values(pair.max))} for pair in pairs]
+    return values
+
+
+def documents(report: suggestion.SuggestReport) -> str:
+    """Return all suggested documents as one file."""
+    return "---\n".join(item.document for item in report.groups)
+
+
+def document(made: suggestion.Suggestion, request: suggestion.SuggestRequest, source: str) -> str:
+    """Return the document as text."""
+
+    def written(*path: str) -> Any:
+        parameter = parameter_at(path)
+        assert parameter is not None  # noqa: S101 (it is in the table)
+        return written_value(parameter, made.values[path])
+
+    def value(*path: str, comment: str = "") -> str:
+        return "\n".join(entry(path[-1], written(*path), indent=2, comment=comment, as_flow=True))
+
+    std: dict[str, Node] = {
+        name: exact_size(number) if name.endswith("-size") else number for name, number in spec_values(made.std).items()
+    }
+    return _template().render(
+        made=made,
+        modelines="\n".join(modelines(f"../{SCHEMA_FILE}")),
+        source=one_line(source),
+        name="\n".join(entry("name", made.group)),
+        hardware="\n".join(entry("hardware", found, as_flow=True)) if (found := _hardware(made)) else "",
+        value=value,
+        margin=f"{request.margin:g}",
+        metadata=DRBD_METADATA,
+        sizes=list(zip(made.sizes, written(*_MINMAX), strict=True)),
+        standard=std,
+    )
+
+
+@cache
+def _template() -> Template:
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined  # noqa: PLC0415 (only rendering needs it)
+
+    def comment(text: str, indent: int = 0) -> str:
+        lines = comment_lines(text.strip().replace("\n", " "), indent=indent)
+        return "".join(f"{line}\n" for line in lines)
+
+    environment = Environment(
+        loader=FileSystemLoader(data_directory("templates"), encoding="utf-8"),
+        undefined=StrictUndefined,
+        keep_trailing_newline=True,
+        trim_blocks=True,
+        autoescape=False,  # noqa: S701 (YAML: texts of others are only in comments and in entries)
+    )
+    environment.filters |= {"comment": comment, "flow": flow, "size": exact_size, "count": count}
+    environment.filters["names"] = lambda kind: one_line(some([node.name for node in kind.nodes], _NODES_SHOWN))
+    environment.filters["usable"] = lambda volume: VolumeSize(volume).usable
+    return environment.get_template("sizes.yaml.j2")
+
+
+def _hardware(made: suggestion.Suggestion) -> dict[str, Node]:
+    """Return the hardware that all nodes share: the least memory, and equal counts."""
+    nodes = [node for kind in made.kinds for node in kind.nodes]
+    found: dict[str, Node] = {}
+    least, most = (end(node.total_memory for node in nodes) for end in (min, max))
+    if least >= ALIKE * most:
+        found["memory"] = _written_size(least)
+    cpus = {node.total_cpus for node in nodes}
+    if len(cpus) == 1 and cpus != {0}:
+        found["cpus"] = cpus.pop()
+    if made.volume is not None:
+        volumes = {node.room.volumes for node in nodes}
+        if len(volumes) == 1:
+            found["pv_count"] = volumes.pop() or 0
+        found["pv_size"] = _written_size(made.volume)
+    return found
+
+
+def _written_size(size: int) -> Node:
+    text = format_size(size)
+    return int(text) if text.isdigit() else text

@@ -18,7 +18,7 @@ from gpolicy.plan.projection import before_and_after, projected
 from gpolicy.policy.model import Policy
 from gpolicy.progress import Working, quietly
 from gpolicy.resolve.desired import OTHER_CLUSTER
-from gpolicy.use_cases.policies import CheckedPolicy
+from gpolicy.use_cases.questions import CheckedPolicy
 from gpolicy.what_if.supposing import WhatIf, suppose
 
 

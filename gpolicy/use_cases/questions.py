@@ -1,32 +1,140 @@
-"""What the allocator is asked about a cluster: as it is, or as a policy makes it, with what is supposed of it."""
+"""What is asked of a policy, and what the allocator is asked about a cluster.
+
+Of a policy: whether it is sound, what its tests find, and where a cluster is not as it declares. Of a cluster: as it
+is, or as a policy makes it, with what is supposed of it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import gpolicy
 from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import NO_LIMITS, Limits, limited
-from gpolicy.errors import RequestError
+from gpolicy.errors import ExitCode, GpolicyError, RequestError
+from gpolicy.findings import Accepted, Finding, Severity
+from gpolicy.policy.model import Policy
+from gpolicy.policy.source_file import Files
+from gpolicy.printable import count
 from gpolicy.progress import Working, quietly
-from gpolicy.use_cases.policies import CheckedPolicy
 
 if TYPE_CHECKING:
     from gpolicy.allocator.cluster_score import Weights
-    from gpolicy.analysis.capacity import CapacityReport
-    from gpolicy.analysis.place_report import PlaceReport
     from gpolicy.analysis.request_words import Words
     from gpolicy.analysis.spec_pairs import PairNames
-    from gpolicy.evacuate.evacuation import EvacuationReport, EvacuationRequest
-    from gpolicy.plan.plan import Plan
-    from gpolicy.remedy.remedy import RemedyReport
-    from gpolicy.stopping import Stop
-    from gpolicy.suggest.suggestion import SuggestReport, SuggestRequest
-    from gpolicy.what_if.filling import FullReport
-    from gpolicy.what_if.sizing import SizeReport, SizeRequest
+    from gpolicy.checking.rule import Hit
+    from gpolicy.show.effective_policy import EffectivePolicy
+    from gpolicy.testing.outcome import Outcome
     from gpolicy.what_if.supposing import WhatIf
+
+
+class PolicyError(GpolicyError):
+    """The policy has errors that nobody accepted. `findings` are these, in `files`."""
+
+    exit_code = ExitCode.FINDINGS
+
+    def __init__(self, findings: Sequence[Finding], files: Files) -> None:
+        first = findings[0]
+        where = f"{first.span}: " if first.span else ""
+        super().__init__(f"the policy has {count(len(findings), 'error')}: {where}{first.message}", hint=first.hint)
+        self.findings, self.files = tuple(findings), files
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedPolicy:
+    """A policy, and what was found in it; what waivers, comments and the baseline accept of it is apart."""
+
+    policy: Policy
+    findings: tuple[Finding, ...]
+    accepted: Sequence[Accepted] = ()
+
+    @property
+    def errors(self) -> tuple[Finding, ...]:
+        """The findings of severity error."""
+        return tuple(finding for finding in self.findings if finding.severity is Severity.ERROR)
+
+    def sound(self) -> Policy:
+        """Return the policy. Raise PolicyError if it has an error."""
+        if self.errors:
+            raise PolicyError(self.errors, self.policy.files)
+        return self.policy
+
+
+def check_policy(
+    policy: Policy,
+    state: ClusterState | None = None,
+    *,
+    today: date,
+    together: Sequence[Hit] = (),
+    only_errors: bool = False,
+    texts: Mapping[str, str] | None = None,
+) -> CheckedPolicy:
+    """Check a policy by the settings of its repository (gpolicy.toml).
+
+    With the `state` of a cluster, the rules that need one run as well. Waivers that end before `today` are no longer
+    in force. `together` is what the policy shows beside others. With `only_errors`, rules that only warn may be left
+    out. `texts` may hold another text of its baseline. Raise InputError for settings that are malformed.
+
+    For example, a test of a policy is `assert not check_policy(load_policy("policies"), today=date.today()).errors`.
+    """
+    from gpolicy.checking.checking import check_by_settings  # noqa: PLC0415
+    from gpolicy.forecast.telling import FORECAST  # noqa: PLC0415
+
+    found = check_by_settings(
+        policy, state, today=today, forecast=FORECAST, fleet=together, only_errors=only_errors, texts=texts
+    )
+    return CheckedPolicy(policy, tuple(found.findings), found.accepted)
+
+
+def run_tests(
+    policies: Sequence[CheckedPolicy], state: ClusterState | None = None, *, name: str | None = None
+) -> list[Outcome]:
+    """Run the tests of policies (documents of kind Test), with a `name` only those that have it in theirs.
+
+    A test without a cluster of its own runs on `state`, else on the hardware that the groups promise. Raise PolicyError
+    for a policy with an error, RequestError where no test has that name.
+    """
+    from gpolicy.testing import running_tests  # noqa: PLC0415 (the allocator comes with it)
+
+    wanted = (name or "").lower()
+    chosen = [
+        (policy, [scenario for scenario in policy.scenarios if wanted in scenario.name.value.lower()])
+        for policy in [checked.sound() for checked in policies]
+    ]
+    if name is not None and not any(scenarios for _, scenarios in chosen):
+        raise RequestError(f"no test has {name!r} in its name", hint="leave out -k to run all of them")
+    return [
+        outcome
+        for policy, scenarios in chosen
+        if scenarios
+        for outcome in running_tests.run_tests(policy, chosen=scenarios, stages=running_tests.Stages(policy, state))
+    ]
+
+
+def find_drift(checked: CheckedPolicy, state: ClusterState, *, today: date) -> gpolicy.DriftReport:
+    """Return where the cluster in `state` differs from the policy, less what waivers accept on `today`.
+
+    Raise PolicyError for a policy with an error.
+    """
+    from gpolicy.checking.settings_tables import settings_for  # noqa: PLC0415
+    from gpolicy.drift.comparing import find_drift as compare  # noqa: PLC0415
+
+    policy = checked.sound()
+    return compare(policy, state, today=today, settings=settings_for(policy.root or Path()))
+
+
+def show_policy(checked: CheckedPolicy) -> EffectivePolicy:
+    """Return the effective values of cluster, groups and node sets, each with the place that it comes from.
+
+    Raise PolicyError for a policy with an error.
+    """
+    from gpolicy.show.effective_policy import effective_view  # noqa: PLC0415
+
+    return effective_view(checked.sound())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +153,7 @@ class OpenedCluster:
 
 def open_cluster(
     state: ClusterState,
-    policy: CheckedPolicy | Plan | None = None,
+    policy: CheckedPolicy | gpolicy.Plan | None = None,
     *,
     what_if: WhatIf | None = None,
     limits: Limits = NO_LIMITS,
@@ -77,9 +185,9 @@ def open_cluster(
     return OpenedCluster(state=state, names=names, limits=limits, resource_model=resource_model)
 
 
-def _planned(state: ClusterState, plan: Plan, file: Path) -> ClusterState:
+def _planned(state: ClusterState, plan: gpolicy.Plan, file: Path) -> ClusterState:
     """Return the cluster as a plan makes it. Raise RequestError for a plan for another cluster."""
-    from gpolicy.apply.tasks import ClusterIdentity  # noqa: PLC0415
+    from gpolicy.apply.work import ClusterIdentity  # noqa: PLC0415
     from gpolicy.cluster.state_files import state_digest  # noqa: PLC0415
     from gpolicy.plan.projection import before_and_after  # noqa: PLC0415
 
@@ -102,7 +210,7 @@ def count_capacity(
     other_values: bool = True,
     after_moves: bool = False,
     working: Working = quietly,
-) -> CapacityReport:
+) -> gpolicy.CapacityReport:
     """Return how many more instances fit in each group, or in `group`, and what limits them.
 
     `template` is their disk template, by default the first that is enabled of each group's list. `weights` are those of
@@ -143,7 +251,7 @@ def place_instance(
     ignore_ipolicy: bool = False,
     weights: Weights | None = None,
     working: Working = quietly,
-) -> PlaceReport:
+) -> gpolicy.PlaceReport:
     """Return where an instance goes, by hail's own answer, and why each other node or pair of nodes does not take it.
 
     `request` are words as `gpolicy place` takes them: the name of a size, or `memory=4G`, `disk=20G`. Raise
@@ -167,12 +275,12 @@ def place_instance(
 
 def suggest_sizes(
     cluster: OpenedCluster,
-    request: SuggestRequest,
+    request: gpolicy.SuggestRequest,
     *,
     group: str | None = None,
-    stop: Stop | None = None,
+    stop: gpolicy.Stop | None = None,
     working: Working = quietly,
-) -> SuggestReport:
+) -> gpolicy.SuggestReport:
     """Return sizes of instances that tile the nodes of each group, or of `group`, with what they would let fit.
 
     `stop` may end the search early (default: never). Raise RequestError for a request that is impossible on these
@@ -185,8 +293,12 @@ def suggest_sizes(
 
 
 def size_group(
-    cluster: OpenedCluster, request: SizeRequest, *, stop: Stop | None = None, working: Working = quietly
-) -> SizeReport:
+    cluster: OpenedCluster,
+    request: gpolicy.SizeRequest,
+    *,
+    stop: gpolicy.Stop | None = None,
+    working: Working = quietly,
+) -> gpolicy.SizeReport:
     """Return the cheapest numbers of nodes to buy until the wanted instances fit.
 
     `stop` may end the search early. Raise RequestError for a question without sense on this cluster, GpolicyError if no
@@ -199,8 +311,8 @@ def size_group(
 
 
 def fill_group(
-    cluster: OpenedCluster, group: str | None = None, *, stop: Stop | None = None, working: Working = quietly
-) -> FullReport:
+    cluster: OpenedCluster, group: str | None = None, *, stop: gpolicy.Stop | None = None, working: Working = quietly
+) -> gpolicy.FullReport:
     """Return how many more instances fit in `group`, or in the only one with instances, at today's mix of sizes.
 
     `stop` may end the count early. Raise RequestError where the group is not clear, or has no instances.
@@ -212,8 +324,12 @@ def fill_group(
 
 
 def find_evacuation(
-    cluster: OpenedCluster, request: EvacuationRequest, *, stop: Stop | None = None, working: Working = quietly
-) -> EvacuationReport:
+    cluster: OpenedCluster,
+    request: gpolicy.EvacuationRequest,
+    *,
+    stop: gpolicy.Stop | None = None,
+    working: Working = quietly,
+) -> gpolicy.EvacuationReport:
     """Return what moves where, by hail's own evacuation, to empty nodes or a group, and what stays.
 
     The cluster's `resource_model` goes before `declared` of the request. What is left when `stop` ends the search
@@ -230,9 +346,9 @@ def find_remedy(
     *,
     rate: int = 60,
     want: str | None = None,
-    stop: Stop | None = None,
+    stop: gpolicy.Stop | None = None,
     working: Working = quietly,
-) -> RemedyReport:
+) -> gpolicy.RemedyReport:
     """Return the moves that cure the cluster, in job sets, and what nothing cures.
 
     `rate` is how many MiB of disk a job copies a second. With `want`, as in "3x large", the moves make room for wanted

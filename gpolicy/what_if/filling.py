@@ -23,8 +23,7 @@ from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import Limits, limited, limits_in_force
 from gpolicy.errors import GpolicyError, RequestError
 from gpolicy.printable import some
-from gpolicy.progress import Tell, silent
-from gpolicy.stopping import Stop, until_stopped
+from gpolicy.progress import Stop, Tell, silent, until_stopped
 from gpolicy.what_if.supposing import one_of
 
 

@@ -26,8 +26,7 @@ from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import Limits, limited, limits_in_force
 from gpolicy.errors import ArgumentError, GpolicyError, RequestError
 from gpolicy.printable import count, some
-from gpolicy.progress import Tell, silent
-from gpolicy.stopping import Stop, StoppedError, until_stopped
+from gpolicy.progress import Stop, StoppedError, Tell, silent, until_stopped
 from gpolicy.what_if.filling import FillingGroup, only_group, room_of
 from gpolicy.what_if.load import nodes_like
 from gpolicy.what_if.supposing import MOST_NODES, More, matching, one_of, spec_instance

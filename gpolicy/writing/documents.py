@@ -19,19 +19,9 @@ from gpolicy.ganeti.releases import DEFAULT_VERSION
 from gpolicy.ganeti.vocabulary import Path, Value, Values
 from gpolicy.opening import real_path, tree_around
 from gpolicy.policy.conformance import whole_schema
-from gpolicy.writing.yaml_text import (
-    BELOW,
-    Node,
-    block_item,
-    comment_lines,
-    entry,
-    flow,
-    name_complaint,
-    scalar,
-    written_value,
-)
+from gpolicy.writing import yaml_text
 
-Comment = Callable[[Path, Node], str]
+Comment = Callable[[Path, yaml_text.Node], str]
 """Returns the comment behind a value; empty for none."""
 
 SCHEMA_FILE: Final = ".gpolicy/policy.json"
@@ -60,16 +50,16 @@ def modelines(schema: str) -> list[str]:
     return [f"# yaml-language-server: $schema={schema}", f"# $schema: {schema}"]
 
 
-def head(kind: str, **keys: Node) -> list[str]:
+def head(kind: str, **keys: yaml_text.Node) -> list[str]:
     """Return the first lines of a document."""
     lines = ["gpolicy: v1", f"kind: {kind}"]
     for key, value in keys.items():
-        lines += entry(key, value, as_flow=True)
+        lines += yaml_text.entry(key, value, as_flow=True)
     return lines
 
 
 def sections(
-    values: Mapping[Path, Node], comment: Comment, *, titles: bool, nodes: list[Node] | None = None
+    values: Mapping[Path, yaml_text.Node], comment: Comment, *, titles: bool, nodes: list[yaml_text.Node] | None = None
 ) -> list[str]:
     """Return the values by family, separated by empty lines and, with `titles`, each family under a comment.
 
@@ -80,35 +70,37 @@ def sections(
     others = tuple(dict.fromkeys(path[0] for path in values if path[0] not in known))
     for families, title in (*_SECTIONS, (others, _OTHERS)):
         part = [line for family in families for line in _family(family, values, comment)]
-        part += entry("nodes", nodes) if families == ("nodes",) and nodes is not None else []
+        part += yaml_text.entry("nodes", nodes) if families == ("nodes",) and nodes is not None else []
         if part:
-            lines += ["", *(comment_lines(title) if title and titles else ()), *part]
+            lines += ["", *(yaml_text.comment_lines(title) if title and titles else ()), *part]
     return lines
 
 
-def _family(family: str, values: Mapping[Path, Node], comment: Comment) -> list[str]:
+def _family(family: str, values: Mapping[Path, yaml_text.Node], comment: Comment) -> list[str]:
     own = {path: value for path, value in values.items() if path[0] == family}
     if own and family not in FAMILIES:
-        return entry(family, own[family,], comment=comment((family,), own[family,]), as_flow=True)
-    first = list(BELOW.get(family, ()))
+        return yaml_text.entry(family, own[family,], comment=comment((family,), own[family,]), as_flow=True)
+    first = list(yaml_text.BELOW.get(family, ()))
     ordered = sorted(own, key=lambda path: first.index(path[1]) if path[1] in first else len(first))
     return _mapping((), unflatten({path: own[path] for path in ordered}), 0, comment)
 
 
-def _mapping(path: Path, tree: Mapping[str, Node], indent: int, comment: Comment) -> list[str]:
+def _mapping(path: Path, tree: Mapping[str, yaml_text.Node], indent: int, comment: Comment) -> list[str]:
     lines: list[str] = []
     for key, node in tree.items():
         here = (*path, key)
         if here == ("ipolicy", "minmax") and isinstance(node, list):
             lines.append(f"{' ' * indent}minmax:  # a size may have a `name:` for guards, tests and reports")
-            lines += [line for pair in node for line in block_item(pair, indent=indent + 2)]
+            lines += [line for pair in node for line in yaml_text.block_item(pair, indent=indent + 2)]
             continue
         if parameter_at(here) is not None or not isinstance(node, dict):
-            lines += entry(key, node, indent=indent, comment=comment(here, node), as_flow=True)
+            lines += yaml_text.entry(key, node, indent=indent, comment=comment(here, node), as_flow=True)
             continue
         is_short = here[0] in _FLOW and not any(isinstance(below, dict) for below in node.values())
-        one_line = entry(key, node, indent=indent, as_flow=True) if is_short or here == ("ipolicy", "std") else []
-        whole = [f"{' ' * indent}{scalar(key)}:", *_mapping(here, node, indent + 2, comment)]
+        one_line = (
+            yaml_text.entry(key, node, indent=indent, as_flow=True) if is_short or here == ("ipolicy", "std") else []
+        )
+        whole = [f"{' ' * indent}{yaml_text.scalar(key)}:", *_mapping(here, node, indent + 2, comment)]
         lines += one_line if len(one_line) == 1 else whole
     return lines
 
@@ -116,17 +108,17 @@ def _mapping(path: Path, tree: Mapping[str, Node], indent: int, comment: Comment
 def compared_with(reference: Values | None, name: str, same: str = "", *, version: str = DEFAULT_VERSION) -> Comment:
     """Return comments that name the value of `reference` (None: the default) if it differs, or else say `same`."""
 
-    def comment(path: Path, node: Node) -> str:
+    def comment(path: Path, node: yaml_text.Node) -> str:
         parameter = parameter_at(path)
         other: Value = None
         if parameter is not None:
             other = default_in(parameter, version) if reference is None else reference.get(path)
         if parameter is None or other is None:
             return ""
-        written = written_value(parameter, canonical(path, other))
+        written = yaml_text.written_value(parameter, canonical(path, other))
         if written == node:
             return same
-        shown = "" if isinstance(written, list | dict) else scalar(written)
+        shown = "" if isinstance(written, list | dict) else yaml_text.scalar(written)
         return f"{name}: {shown}" if shown and len(shown) <= _LONGEST_ASIDE else ""
 
     return comment
@@ -169,7 +161,7 @@ class FirstGuard:
     """One guard of a new policy: `measure` is its key with the limit, `comment` what it demands, in words."""
 
     name: str
-    measure: tuple[str, Node]
+    measure: tuple[str, yaml_text.Node]
     comment: str
     group: str | None = None
 
@@ -187,26 +179,26 @@ _ABOUT: Final = (
 
 def guards_document(guards: Sequence[FirstGuard], left_out: Iterable[str] = ()) -> str:
     """Return the document of `guards`, with why others are `left_out`; without guards it holds comments only."""
-    lines = [*modelines(SCHEMA_FILE), *comment_lines(_ABOUT)]
-    reasons = [line for text in left_out for line in comment_lines(f"- {text}", hanging="  ")]
+    lines = [*modelines(SCHEMA_FILE), *yaml_text.comment_lines(_ABOUT)]
+    reasons = [line for text in left_out for line in yaml_text.comment_lines(f"- {text}", hanging="  ")]
     lines += ["# Left out, since the cluster does not pass it as it is, or was not asked:", *reasons] if reasons else []
     lines += [*head("Guards"), "guards:"] if guards else []
     for number, guard in enumerate(guards):
         if number == 0 or guards[number - 1].comment != guard.comment:
-            lines += comment_lines(guard.comment, indent=2)
-        group: dict[str, Node] = {} if guard.group is None else {"group": guard.group}
-        lines.append(f"  - {flow({'name': guard.name, **group, guard.measure[0]: guard.measure[1]})}")
+            lines += yaml_text.comment_lines(guard.comment, indent=2)
+        group: dict[str, yaml_text.Node] = {} if guard.group is None else {"group": guard.group}
+        lines.append(f"  - {yaml_text.flow({'name': guard.name, **group, guard.measure[0]: guard.measure[1]})}")
     return file_text(lines)
 
 
 def starter_files(name: str) -> dict[str, str]:
     """Return the policy of a cluster called `name`: text by relative path. Raise RequestError for an invalid name."""
-    reason = name_complaint(name, pattern=False)
+    reason = yaml_text.name_complaint(name, pattern=False)
     if reason:
         raise RequestError(f"{name!r} cannot be the name of a cluster: {reason}")
     templates = data_directory("templates") / "policy"
     cluster, group = ((templates / file).read_text(encoding="utf-8") for file in ("cluster.yaml", "group.yaml"))
-    cluster = cluster.replace("name: NAME\n", f"name: {scalar(name)}\n")
+    cluster = cluster.replace("name: NAME\n", f"name: {yaml_text.scalar(name)}\n")
     return {
         "cluster.yaml": "\n".join([*modelines(SCHEMA_FILE), cluster]),
         "groups/default.yaml": "\n".join([*modelines(f"../{SCHEMA_FILE}"), group]),

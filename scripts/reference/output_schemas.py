@@ -20,7 +20,7 @@ from types import NoneType, UnionType
 from typing import Any, Final, Literal, Union, get_args, get_origin
 
 from gpolicy.ganeti.vocabulary import Value
-from gpolicy.json_shape import Document, Many, Maybe, Shape, fields_of
+from gpolicy.json_values import Document, Many, Maybe, Shape, fields_of
 
 Schema = dict[str, Any]
 

@@ -43,7 +43,7 @@ def _described(name: str, item: object) -> Iterator[Block]:
 
 
 def _signature(function: object) -> str:
-    """Return the parameters of a function, in several lines where one is too long."""
+    """Return the parameters of a function, in several lines where one is too long; public names stand alone."""
     signature = inspect.signature(function)  # type: ignore[arg-type]
     parts: list[str] = []
     is_keyword = False
@@ -51,9 +51,11 @@ def _signature(function: object) -> str:
         if parameter.kind is parameter.KEYWORD_ONLY and not is_keyword:
             parts, is_keyword = [*parts, "*"], True
         default = "" if parameter.default is parameter.empty else f" = {_default(parameter.default)}"
-        parts.append(f"{parameter.name}: {parameter.annotation}{default}")
-    line = f"({', '.join(parts)}) -> {signature.return_annotation}"
-    return line if len(line) < 100 else "(\n    " + ",\n    ".join(parts) + f",\n) -> {signature.return_annotation}"
+        annotation = str(parameter.annotation).replace("gpolicy.", "")
+        parts.append(f"{parameter.name}: {annotation}{default}")
+    returned = str(signature.return_annotation).replace("gpolicy.", "")
+    line = f"({', '.join(parts)}) -> {returned}"
+    return line if len(line) < 100 else "(\n    " + ",\n    ".join(parts) + f",\n) -> {returned}"
 
 
 def _default(value: object) -> str:

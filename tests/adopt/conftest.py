@@ -8,11 +8,10 @@ from unittest.mock import patch
 
 import pytest
 
-from gpolicy.adopt import adopting
-from gpolicy.writing.documents import schema_text
+from gpolicy.writing import documents
 
 
 @pytest.fixture(scope="package", autouse=True)
 def one_schema() -> Iterator[None]:
-    with patch.object(adopting, "schema_text", functools.cache(schema_text)):
+    with patch.object(documents, "schema_text", functools.cache(documents.schema_text)):
         yield

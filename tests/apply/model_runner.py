@@ -12,11 +12,8 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from gpolicy.apply import journal_file
-from gpolicy.apply.journal import Direction, History, read_history
-from gpolicy.apply.journal_file import JournalFile, read_journal
-from gpolicy.apply.plan_run import Intention, PlanRun
-from gpolicy.apply.runner import (
+from gpolicy.apply import journals
+from gpolicy.apply.jobs import (
     FAILURE,
     FailedJob,
     JobOutcome,
@@ -26,10 +23,11 @@ from gpolicy.apply.runner import (
     StopRequests,
     Watch,
 )
-from gpolicy.apply.tasks import FinalLook
+from gpolicy.apply.journals import Direction, History, JournalFile, read_history, read_journal
+from gpolicy.apply.plan_run import Intention, PlanRun
+from gpolicy.apply.work import FinalLook
 from gpolicy.cluster.record import JOB_RUNS
 from gpolicy.cluster.state import ClusterState, Unreadable
-from gpolicy.colour import Tone
 from gpolicy.errors import UnreachableError
 from gpolicy.ganeti.commands import Route
 from gpolicy.ganeti.vocabulary import Value
@@ -37,6 +35,7 @@ from gpolicy.plan.plan import Plan, make_plan
 from gpolicy.plan.plan_file import read_plan
 from gpolicy.plan.step import PlannedCommand, Procedure
 from gpolicy.policy.model import Policy
+from gpolicy.printable import Tone
 from tests.apply.pretend_ganeti import Job, PretendGaneti
 from tests.plan.planned import plan_text, policy_of
 
@@ -162,7 +161,7 @@ class MortalJournal(JournalFile):
 @pytest.fixture(autouse=True)
 def mortal(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Have all runs of a module that imports this write such a journal, which no power cut hits."""
-    monkeypatch.setattr(journal_file, "JournalFile", MortalJournal)
+    monkeypatch.setattr(journals, "JournalFile", MortalJournal)
     monkeypatch.setattr(os, "fsync", lambda _: None)
     MortalJournal.left = -1
     yield

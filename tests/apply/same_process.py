@@ -18,7 +18,8 @@ from unittest.mock import patch
 
 import pytest
 
-from gpolicy.apply import carrying, job_runners, runner
+from gpolicy.apply import carrying, job_runners
+from gpolicy.apply import jobs as queued
 from gpolicy.cli.running import run
 from gpolicy.cluster import rapi_client
 from gpolicy.fleet import workers
@@ -81,7 +82,7 @@ def wait_for_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have time pass for apply and for the pretended jobs when apply waits, and only then. No disk is waited for."""
     clock = Clock()
     virtual = VirtualTime(lambda: clock, clock.advance)
-    for module in (carrying, job_runners, runner, pretend_ganeti):
+    for module in (carrying, job_runners, queued, pretend_ganeti):
         monkeypatch.setattr(module, "time", virtual)
     monkeypatch.setattr(os, "fsync", lambda _: None)
 

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 
 from gpolicy.analysis.spec_pairs import PairNames
 from gpolicy.apply.carrying import ApplyError, CarryingError
-from gpolicy.apply.journal import Direction
+from gpolicy.apply.journals import Direction
 from gpolicy.apply.plan_run import RefusedError, can_be_carried, suppositions_hold
-from gpolicy.apply.tasks import Sight
+from gpolicy.apply.work import Sight
 from gpolicy.cli.checking import checked_policy
 from gpolicy.cluster.rapi import CONFIGURATION_FIELDS, configuration_of
 from gpolicy.cluster.state import ClusterState

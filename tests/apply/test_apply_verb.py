@@ -21,7 +21,7 @@ from typing import Any
 
 import pytest
 
-from gpolicy.apply.journal import read_history
+from gpolicy.apply.journals import read_history
 from gpolicy.apply.lock import lock_directory, lock_name
 from tests.apply import pretend_rapi
 from tests.apply.pretend_ganeti import fails, then

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from gpolicy.apply import journal_file
+from gpolicy.apply import journals
 from gpolicy.apply.carrying import CarryingError, StoppedError
-from gpolicy.apply.journal import Direction
+from gpolicy.apply.jobs import JobOutcome, JobResult, StopRequests, Watch, pause
+from gpolicy.apply.journals import Direction
 from gpolicy.apply.plan_run import RefusedError
-from gpolicy.apply.runner import JobOutcome, JobResult, StopRequests, Watch, pause
 from gpolicy.cluster.state import HIDDEN_BY_RAPI
 from gpolicy.errors import ExitCode, RequestError
 from gpolicy.plan.built_in_guards import GuardResult, judge_again
@@ -60,7 +60,7 @@ def test_a_job_that_never_stops_talking_leaves_a_journal_that_can_be_read(
         carry(ganeti, job)
         job.log = ["WARNING: inst1 violates"] * 5000
 
-    monkeypatch.setattr(journal_file, "_LARGEST", 64 * 1024)
+    monkeypatch.setattr(journals, "_LARGEST", 64 * 1024)
     ganeti.mishaps = [talks, talks]
     plan, quiet, journal = wanted(ganeti), Quiet(), tmp_path / "journal"
     run(plan, ModelRunner(ganeti), journal, say=quiet)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from gpolicy.apply.job_runners import CommandRunner, run_lines
-from gpolicy.apply.runner import JobOutcome, JobResult, MarkedJob, Patience, StopRequests, Watch
+from gpolicy.apply.jobs import JobOutcome, JobResult, MarkedJob, Patience, StopRequests, Watch
 from gpolicy.cluster.master import LocalMaster, parse_ssh_address
 from gpolicy.errors import InputError, UnreachableError
 from gpolicy.plan.step import PlannedCommand

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gpolicy.apply.journal_file import history_for
+from gpolicy.apply.journals import history_for
 from gpolicy.errors import RequestError
 from tests.apply.test_journal import DONE, END, JOB, STARTED, lines
 from tests.plan.planned import cluster, plan_for

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from hypothesis import given
 
-from gpolicy.apply.tasks import (
+from gpolicy.apply.work import (
     Sight,
     Task,
     backward,

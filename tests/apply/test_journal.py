@@ -16,8 +16,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpolicy.apply.carrying import CarryingError
-from gpolicy.apply.journal import ChainEnd, Direction, EventName, Fate, event_line, read_history
-from gpolicy.apply.journal_file import JournalError, begin_run, journal_path, read_journal, set_aside
+from gpolicy.apply.journals import (
+    ChainEnd,
+    Direction,
+    EventName,
+    Fate,
+    JournalError,
+    begin_run,
+    event_line,
+    journal_path,
+    read_history,
+    read_journal,
+    set_aside,
+)
 from gpolicy.errors import GpolicyError, InputError, RequestError
 from tests.apply.model_runner import ModelRunner, plan_for, run
 from tests.apply.pretend_ganeti import PretendGaneti, fails

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpolicy.apply.journal import Direction
+from gpolicy.apply.journals import Direction
 from gpolicy.cluster.state import HIDDEN_BY_RAPI
 from gpolicy.errors import UnreachableError
 from tests.apply.model_runner import (  # noqa: F401 (mortal is a fixture)

@@ -7,9 +7,9 @@ from typing import Any, cast
 
 import pytest
 
-from gpolicy.apply import runner
+from gpolicy.apply import jobs
 from gpolicy.apply.job_runners import RapiRunner
-from gpolicy.apply.runner import FailedJob, JobOutcome, JobResult, Patience, StopRequests, Watch, passes
+from gpolicy.apply.jobs import FailedJob, JobOutcome, JobResult, Patience, StopRequests, Watch, passes
 from gpolicy.cluster.rapi_client import Client, NotFoundError
 from gpolicy.errors import UnreachableError
 
@@ -77,7 +77,7 @@ def test_a_server_that_is_lost_for_a_while_is_asked_again() -> None:
 
 
 def test_a_server_that_does_not_answer_is_said_while_we_wait(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runner, "_SILENCE", 0.01)
+    monkeypatch.setattr(jobs, "_SILENCE", 0.01)
     notes: list[str] = []
 
     class Slow(_Answers):

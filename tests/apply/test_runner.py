@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gpolicy.apply.job_runners import CommandRunner, RapiRunner, open_runner
-from gpolicy.apply.runner import Patience, Runner, StopRequests
+from gpolicy.apply.jobs import Patience, Runner, StopRequests
 from gpolicy.cluster.sources import SourceOptions
 from gpolicy.errors import RequestError
 

@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from gpolicy.apply.runner import SharedStopRequests
+from gpolicy.apply.jobs import SharedStopRequests
 
 
 def _in_a_copy(stop: SharedStopRequests, asked: int = 0) -> tuple[bool, bool]:

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from gpolicy.apply.journal import Fate, StepAttempt
-from gpolicy.apply.tasks import (
+from gpolicy.apply.journals import Fate, StepAttempt
+from gpolicy.apply.work import (
     LeafDifference,
     Sight,
     Task,

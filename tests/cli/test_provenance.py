@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from gpolicy.cli.provenance import provenance_of
+from gpolicy.cli.output import provenance_of
 from gpolicy.cli.running import run
 from gpolicy.provenance import Provenance
 from tests.cli.command_line import ROOT

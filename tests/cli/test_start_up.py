@@ -79,7 +79,7 @@ def htools_modules(modules: set[str]) -> set[str]:
 
 def test_htools_help_needs_no_allocator() -> None:
     modules = imported("htools", "--help")
-    assert loads(modules, HEAVY | HTOOLS | {"gpolicy.cli.parsing"}) == set()
+    assert loads(modules, HEAVY | HTOOLS | {"gpolicy.cli.app"}) == set()
     assert htools_modules(modules) == set()
 
 
@@ -102,7 +102,7 @@ def test_hail_imports_what_a_request_needs(request_: dict[str, object], own: str
     modules = imported("htools", "hail", str(path))
     assert loads(modules, (HEAVY | HTOOLS) - {"gpolicy.allocator"}) == set()
     rest = {f"gpolicy.allocator.{name}" for name in (unused, "compiled_allocation", "repeated_allocation", "extended")}
-    assert loads(modules, {"gpolicy.cli.parsing", "gpolicy.cli.terminal", *rest}) == set()
+    assert loads(modules, {"gpolicy.cli.app", "gpolicy.cli.terminal", *rest}) == set()
     common = {"backends", "haskell_text", "program_options"}
     assert htools_modules(modules) == {*common, "hail", own, "iallocator", "json_fields"}
 
@@ -112,6 +112,6 @@ def test_hspace_imports_what_a_count_needs(tmp_path: Path) -> None:
     path.write_text("g|u|preferred||\n\nn|1024|0|1024|9000|9000|4|N|u\n\n\n\n")
     modules = imported("htools", "hspace", "-t", str(path), "--disk-template=plain", "--machine-readable")
     assert loads(modules, (HEAVY | HTOOLS | {"json"}) - {"gpolicy.allocator"}) == set()
-    assert loads(modules, {"gpolicy.cli.parsing", "gpolicy.cli.terminal", "gpolicy.allocator.requests"}) == set()
+    assert loads(modules, {"gpolicy.cli.app", "gpolicy.cli.terminal", "gpolicy.allocator.requests"}) == set()
     common = {"backends", "haskell_text", "program_options"}
     assert htools_modules(modules) == {*common, "hspace", "text_format"}

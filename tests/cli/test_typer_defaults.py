@@ -11,7 +11,7 @@ from typing import Annotated, Union, get_origin
 import pytest
 
 from gpolicy.cli.app import VERBS
-from gpolicy.cli.typer_defaults import with_typer_defaults
+from gpolicy.cli.options import with_typer_defaults
 from tests.cli.command_line import ROOT
 
 FILES = sorted((ROOT / "gpolicy" / "cli").rglob("*.py"))

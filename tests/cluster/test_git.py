@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from gpolicy.cli.provenance import provenance_of
+from gpolicy.cli.output import provenance_of
 from gpolicy.cluster.process import ask_git
 from gpolicy.errors import UnreachableError
 

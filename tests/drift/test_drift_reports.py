@@ -15,11 +15,10 @@ from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
 from gpolicy.cluster.state import Identity
-from gpolicy.colour import Tone
 from gpolicy.drift.comparing import Drift, DriftReport, find_drift
 from gpolicy.json_values import json_text
 from gpolicy.plan.changes import ChangeAction
-from gpolicy.printable import terminal_text
+from gpolicy.printable import Tone, terminal_text
 from gpolicy.report.drift_answer import drift_answer, drift_data, since_text, utc
 from gpolicy.report.drift_prometheus import METRICS, drift_metrics
 from gpolicy.report.forms import Display, render

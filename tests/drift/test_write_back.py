@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from gpolicy.cluster.state import Unreadable
-from gpolicy.drift.unit_writer import _changes, _named
-from gpolicy.drift.write_back import WriteBack
+from gpolicy.drift.write_back import WriteBack, _changes, _named
 from gpolicy.ganeti.vocabulary import DEFAULT_MIN, Level, Values
 from gpolicy.policy.loading import load_policy
 from gpolicy.writing.value_edits import Draft, UnwritableError, add_value, place_of

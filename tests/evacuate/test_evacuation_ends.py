@@ -9,8 +9,8 @@ from gpolicy.cluster.sources import SourceOptions, read_state
 from gpolicy.cluster.state import ClusterState
 from gpolicy.evacuate.evacuating import find_evacuation
 from gpolicy.evacuate.evacuation import EvacuationReport, EvacuationRequest
+from gpolicy.progress import after
 from gpolicy.report.evacuate_answer import evacuate_answer
-from gpolicy.stopping import after
 
 REQUEST = EvacuationRequest(nodes="node2", mode=EvacuationMode.PRIMARY, ignore_soft_errors=True)
 

@@ -148,7 +148,7 @@ def grown_plans(size: int, part: int, parts: int) -> Iterator[bytes]:
 
 def journals(size: int) -> Iterator[bytes]:
     """Yield journals of many events of one kind, each line with a right checksum, and ones that are none."""
-    from gpolicy.apply.journal import EventName
+    from gpolicy.apply.journals import EventName
 
     def step(event: EventName, number: int) -> dict[str, Any]:
         return {

@@ -25,9 +25,9 @@ def _run() -> Callable[[list[str]], int]:
     """Return what runs gpolicy's command line, with its options built once, not for each input."""
     from typer.main import get_command
 
-    from gpolicy.cli import parsing, running
+    from gpolicy.cli import app, running
 
-    vars(parsing)["get_command"] = functools.cache(get_command)
+    vars(app)["get_command"] = functools.cache(get_command)
     return running.run
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from tests.hostile.promises import gpolicy
 
 if TYPE_CHECKING:
-    from gpolicy.apply.journal import EventName
+    from gpolicy.apply.journals import EventName
     from gpolicy.cluster.state import ClusterState
 
 ROOT: Final = Path(__file__).resolve().parents[2]
@@ -194,7 +194,7 @@ def plans() -> list[bytes]:
 
 def journal_of(events: Iterable[tuple[EventName, dict[str, Any]]]) -> list[bytes]:
     """Return the lines of a journal that begins, with right checksums."""
-    from gpolicy.apply.journal import FORMAT_VERSION, KIND, EventName, event_line
+    from gpolicy.apply.journals import FORMAT_VERSION, KIND, EventName, event_line
 
     begin: dict[str, Any] = {
         "kind": KIND, "format_version": FORMAT_VERSION, "journal": "1234abcd", "direction": "apply",
@@ -209,7 +209,7 @@ def journal_of(events: Iterable[tuple[EventName, dict[str, Any]]]) -> list[bytes
 
 def journals() -> list[bytes]:
     """Return a journal with every event, and one that is cut off."""
-    from gpolicy.apply.journal import EventName
+    from gpolicy.apply.journals import EventName
 
     step: dict[str, Any] = {
         "step": "1", "mark": "gpolicy:1", "job": 7, "text": "a", "done": ["cluster a.b"], "serials": {"cluster": 3},

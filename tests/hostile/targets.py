@@ -219,7 +219,7 @@ def _plan(data: bytes, directory: Path) -> None:
 
 
 def _journal(data: bytes, _: Path) -> None:
-    from gpolicy.apply.journal import read_history
+    from gpolicy.apply.journals import read_history
     from gpolicy.errors import GpolicyError
 
     with contextlib.suppress(GpolicyError):

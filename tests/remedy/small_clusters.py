@@ -10,13 +10,12 @@ from gpolicy.analysis.loaded_state import load_state
 from gpolicy.analysis.spec_pairs import PairNames
 from gpolicy.cluster.htools_sources import parse_text
 from gpolicy.cluster.state import ClusterState
-from gpolicy.progress import silent
+from gpolicy.progress import Stop, silent
 from gpolicy.remedy.faults import Layout
 from gpolicy.remedy.moving import Trial
 from gpolicy.remedy.remedy import Beginning, begin_remedy
 from gpolicy.remedy.room import Hail, Want, read_want
 from gpolicy.remedy.search import Search
-from gpolicy.stopping import Stop
 
 # ruff: noqa: S311 (chance is for finding mistakes here, not for secrets)
 

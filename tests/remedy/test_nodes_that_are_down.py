@@ -9,7 +9,7 @@ import pytest
 
 from gpolicy.cluster.sources import SourceOptions, read_state
 from gpolicy.cluster.state import ClusterState, Resources
-from gpolicy.colour import Tone
+from gpolicy.printable import Tone
 from gpolicy.remedy.remedy import RemedyReport
 from gpolicy.report.remedy_answer import remedy_answer
 from gpolicy.what_if.load import moved, offline

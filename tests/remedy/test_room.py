@@ -11,11 +11,11 @@ import pytest
 
 from gpolicy.analysis.spec_pairs import PairNames
 from gpolicy.cluster.state import ClusterState
+from gpolicy.progress import after_work
 from gpolicy.remedy.remedy import find_remedy
 from gpolicy.remedy.room import MadeRoom, most_that_fit
 from gpolicy.remedy.room_search import RoomSearch, make_room
 from gpolicy.remedy.search import Moves
-from gpolicy.stopping import after_work
 from gpolicy.what_if.load import elsewhere
 from tests.analysis.hail_cases import HSPACE, HTOOLS, document, real_hail
 from tests.remedy.small_clusters import Question, all_reached, question

@@ -6,9 +6,9 @@ import pytest
 
 from gpolicy.analysis.spec_pairs import PairNames
 from gpolicy.cluster.terms import Limits, limited
+from gpolicy.progress import after
 from gpolicy.remedy.remedy import find_remedy
 from gpolicy.report.remedy_answer import remedy_answer
-from gpolicy.stopping import after
 from tests.remedy.broken_clusters import broken, remedied, remedy_of
 
 SEED = 14  # several moves, and something left

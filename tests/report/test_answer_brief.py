@@ -7,7 +7,7 @@ from functools import cache, partial
 
 import pytest
 
-from gpolicy.colour import Tone
+from gpolicy.printable import Tone
 from gpolicy.reference.explaining import explain
 from gpolicy.report.answer import Answer, Entries, Entry, Figure, Line, Name, Section, Style, Table
 from gpolicy.report.answer_brief import COLUMNS, LINES

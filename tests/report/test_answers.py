@@ -14,9 +14,9 @@ from gpolicy.analysis.placing import place
 from gpolicy.analysis.wanted_instance import PlaceRequest
 from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.state_files import read_snapshot
-from gpolicy.colour import Tone
 from gpolicy.findings import Finding, Severity, Span
 from gpolicy.policy.scenario import Action
+from gpolicy.printable import Tone
 from gpolicy.report.answer import (
     Answer,
     Entries,

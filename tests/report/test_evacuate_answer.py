@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from gpolicy.evacuate.evacuating import find_evacuation
+from gpolicy.progress import after
 from gpolicy.report.answer import Entries, Section
 from gpolicy.report.evacuate_answer import evacuate_answer, evacuate_data
-from gpolicy.stopping import after
 from tests.evacuate.test_evacuation_ends import REQUEST, two_groups
 
 

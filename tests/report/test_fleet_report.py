@@ -9,8 +9,8 @@ from dataclasses import replace
 import pytest
 
 from gpolicy.cli.many_clusters import show_fleet
-from gpolicy.colour import Tone
 from gpolicy.findings import Finding, Severity, Span
+from gpolicy.printable import Tone
 from gpolicy.provenance import UNKNOWN
 from gpolicy.report.answer import Answer, Figure, Findings, Section
 from gpolicy.report.fleet_report import ClusterReport, fleet_answer, fleet_markdown, fleet_pages, less_shared

@@ -9,11 +9,10 @@ from xml.etree import ElementTree as ET
 import pytest
 from jsonschema import Draft7Validator
 
-from gpolicy.colour import Tone
 from gpolicy.findings import Span
 from gpolicy.json_values import json_text
 from gpolicy.policy.scenario import Action
-from gpolicy.printable import terminal_text
+from gpolicy.printable import Tone, terminal_text
 from gpolicy.report.junit import outcomes_junit
 from gpolicy.report.outcomes_answer import outcomes_answer, outcomes_data, summary_line
 from gpolicy.testing.outcome import Check, Outcome

@@ -7,13 +7,13 @@ from dataclasses import replace
 import pytest
 
 from gpolicy.analysis.node_losses import GroupRedundancy
-from gpolicy.colour import Tone
 from gpolicy.impact.impact import Impact
 from gpolicy.impact.location_change import Compared, LocationChange
 from gpolicy.impact.redundancy_change import GroupRedundancyChange, RedundancyChange
 from gpolicy.plan.built_in_guards import GuardResult
 from gpolicy.plan.plan import Plan
 from gpolicy.policy.kinds import Measure
+from gpolicy.printable import Tone
 from gpolicy.report.answer import Figure, Section, Weight
 from gpolicy.report.plan_answer import impact_section, plan_answer, plan_figures
 from tests.plan.planned import cluster, plan_for

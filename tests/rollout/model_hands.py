@@ -9,14 +9,20 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from gpolicy.apply.carrying import ApplyError
-from gpolicy.apply.journal import Direction, History
-from gpolicy.apply.journal_file import read_journal
-from gpolicy.apply.runner import StopRequests
+from gpolicy.apply.jobs import StopRequests
+from gpolicy.apply.journals import Direction, History, read_journal
 from gpolicy.errors import GpolicyError, InputError
 from gpolicy.fleet.named_clusters import RolloutWave
 from gpolicy.plan.plan import Plan
-from gpolicy.rollout.rollout_journal import RolloutHistory, read_rollout
-from gpolicy.rollout.rollout_run import LookResult, RolloutRun, RunResult, look_at, lost_journals
+from gpolicy.rollout.rollout_run import (
+    LookResult,
+    RolloutHistory,
+    RolloutRun,
+    RunResult,
+    look_at,
+    lost_journals,
+    read_rollout,
+)
 from tests.apply.model_runner import KilledError, ModelRunner, MortalJournal, history, run
 from tests.apply.pretend_ganeti import PretendGaneti
 

@@ -10,11 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpolicy.apply.journal import Direction
-from gpolicy.apply.journal_file import JournalError
+from gpolicy.apply.journals import Direction, JournalError
 from gpolicy.errors import InputError
 from gpolicy.fleet.named_clusters import RolloutWave
-from gpolicy.rollout.rollout_journal import read_rollout
 from gpolicy.rollout.rollout_run import (
     COMPLETE,
     REVERTED,
@@ -24,6 +22,7 @@ from gpolicy.rollout.rollout_run import (
     lost_journals,
     next_back,
     next_forward,
+    read_rollout,
 )
 from tests.apply.model_runner import (  # noqa: F401 (mortal is a fixture)
     KilledError,
@@ -336,7 +335,7 @@ def test_a_journal_cut_at_any_byte_keeps_its_complete_lines(tmp_path: Path) -> N
         ends = whole.rindex(b"\n", 0, cut) + 1 if b"\n" in whole[:cut] else 0
         complete = whole[: cut + 1] if whole[cut : cut + 1] == b"\n" else whole[:ends]
         found, known = read_rollout(whole[:cut], "j"), read_rollout(complete, "j")
-        assert (found.begun, found.journals, found.ended) == (known.begun, known.journals, known.ended)
+        assert (found.begun, found.journal_ids, found.ended) == (known.begun, known.journal_ids, known.ended)
         assert found.end.checksum == known.end.checksum
 
 

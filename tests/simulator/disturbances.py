@@ -7,7 +7,7 @@ import signal
 from random import Random
 from typing import Any, Final
 
-from gpolicy.apply.runner import passes
+from gpolicy.apply.jobs import passes
 from gpolicy.ganeti.commands import RapiCall
 from gpolicy.ganeti.parameters import unflatten
 from gpolicy.ganeti.vocabulary import Level

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from gpolicy.apply.tasks import Task, backward, forward
+from gpolicy.apply.work import Task, backward, forward
 from gpolicy.cluster.state import HIDDEN_BY_RAPI
 from gpolicy.plan.changes import MEMBERSHIP, NAME, TAGS, Change, ChangeAction, words
 from gpolicy.plan.effects import Contents, Effect, shown_by

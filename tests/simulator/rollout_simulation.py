@@ -11,12 +11,12 @@ from pathlib import Path
 from random import Random
 from typing import Any, Final
 
-from gpolicy.apply.runner import SharedStopRequests
+from gpolicy.apply.jobs import SharedStopRequests
 from gpolicy.cli import rolling_out
 from gpolicy.cli.options import RolledOutClusters
 from gpolicy.fleet.workers import Failed
 from gpolicy.report.forms import Display
-from gpolicy.rollout.rollout_journal import NAME
+from gpolicy.rollout.rollout_run import NAME
 from tests.simulator.mischief import drawn
 from tests.simulator.rollout_truth import Course, RolloutJudge
 from tests.simulator.scenarios import SITES, scenario

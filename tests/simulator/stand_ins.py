@@ -240,7 +240,7 @@ def _single(current: Callable[[], Machine]) -> Iterator[tuple[Any, str, Any]]:
     def ask(request: rapi_client.HttpsRequest, *, seconds: float, **_: Any) -> rapi_client.HttpsAnswer:
         return current().world.ask(request, seconds)
 
-    journal_file, lock = sys.modules["gpolicy.apply.journal_file"], sys.modules["gpolicy.apply.lock"]
+    journal_file, lock = sys.modules["gpolicy.apply.journals"], sys.modules["gpolicy.apply.lock"]
     read_below = journal_file.read_below
 
     def read_journal(*arguments: Any) -> Any:

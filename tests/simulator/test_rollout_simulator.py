@@ -11,20 +11,21 @@ from typing import Any, Final
 
 import pytest
 
-from gpolicy.apply.journal import ChainEnd, Direction, History
-from gpolicy.apply.runner import SharedStopRequests
+from gpolicy.apply import journals
+from gpolicy.apply.jobs import SharedStopRequests
+from gpolicy.apply.journals import ChainEnd, Direction, History
 from gpolicy.cli import rolling_out, rollout_members
 from gpolicy.cluster.record import Record
 from gpolicy.fleet.named_clusters import RolloutWave
 from gpolicy.ganeti.vocabulary import Value
 from gpolicy.report.rollout_answer import RolledOut
-from gpolicy.rollout import rollout_journal, rollout_run
-from gpolicy.rollout.rollout_journal import RolloutEvent
+from gpolicy.rollout import rollout_run
 from gpolicy.rollout.rollout_run import (
     Action,
     Carry,
     LookResult,
     PlanStage,
+    RolloutEvent,
     RolloutRun,
     next_back,
     next_forward,
@@ -141,7 +142,7 @@ BROKEN: Final[dict[str, tuple[Any, str, Any, str, int]]] = {
     "trouble": (RolloutRun, "has_trouble", False, "after trouble with another", 410),
     "way back": (rollout_run, "next_back", first_wave_first, "which is in a later wave", 404),
     "beginnings": (RolloutRun, "_write", forget_beginnings, "the journal of the whole does not say so", 403),
-    "damage": (rollout_journal, "read_chain", believe_every_line, "the journal of the whole is damaged", 437),
+    "damage": (journals, "read_chain", believe_every_line, "the journal of the whole is damaged", 437),
     "stages": (rollout_run, "stage_of", back_at_once, "is taken back, it says", 438),
     "journals": (RolloutRun, "_standing", read_or_end, "which is at work", 552),
     "consent": (rolling_out, "_consent", say_nothing, "was not shown in the consent", 403),

@@ -11,12 +11,12 @@ from typing import Any, Final
 
 import pytest
 
-from gpolicy.apply import job_runners, plan_run
+from gpolicy.apply import job_runners, work
 from gpolicy.apply.carrying import Carrier
 from gpolicy.apply.job_runners import RapiRunner
+from gpolicy.apply.jobs import JobOutcome, JobResult, Watch
 from gpolicy.apply.plan_run import Intention
-from gpolicy.apply.runner import JobOutcome, JobResult, Watch
-from gpolicy.apply.tasks import ClusterIdentity, FinalLook
+from gpolicy.apply.work import ClusterIdentity, FinalLook
 from gpolicy.cli import applying as cli_applying
 from gpolicy.plan.step import PlannedCommand
 from tests.plan.ganeti_model import ModelCluster
@@ -135,8 +135,8 @@ BROKEN: Final[dict[str, tuple[Any, str, Callable[..., Any], str, int]]] = {
     "requests": (job_runners.RapiRunner, "run", ask_for_more, "which it does not say", 0),
     "marks": (job_runners.RapiRunner, "run", send_twice, "a second time", 0),
     "consent": (cli_applying, "consent_lines", say_nothing, "was not shown in the consent", 0),
-    "applied": (plan_run, "judge_outcome", all_is_well, "exit code 0, and", 36),
-    "restored": (plan_run, "judge_restored", all_is_well, "taken back, and", 24),
+    "applied": (work, "judge_outcome", all_is_well, "exit code 0, and", 36),
+    "restored": (work, "judge_restored", all_is_well, "taken back, and", 24),
 }
 
 

@@ -10,7 +10,7 @@ from gpolicy.cluster.sources import read_state
 from gpolicy.cluster.state import LiveDisk, LiveInstance
 from gpolicy.cluster.terms import NO_LIMITS, Limits
 from gpolicy.errors import GpolicyError, RequestError
-from gpolicy.stopping import after
+from gpolicy.progress import after
 from gpolicy.suggest import mixes
 from gpolicy.suggest.suggesting import suggest
 from gpolicy.suggest.suggestion import Suggestion, SuggestRequest

@@ -11,15 +11,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpolicy import stopping
+from gpolicy import progress
 from gpolicy.analysis.capacity import capacity
 from gpolicy.analysis.spec_pairs import PairNames
 from gpolicy.cluster.sources import read_state
 from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import NO_LIMITS, Limits
 from gpolicy.errors import GpolicyError, RequestError
+from gpolicy.progress import Stop, after
 from gpolicy.report.size_answer import full_answer, size_answer
-from gpolicy.stopping import Stop, after
 from gpolicy.what_if import sizing
 from gpolicy.what_if.filling import count_until_full, room_of
 from gpolicy.what_if.load import Amount, nodes_like, upgraded
@@ -116,7 +116,7 @@ def test_when_no_number_is_enough_it_says_what_binds(state: ClusterState, monkey
 
 def test_when_the_time_ends_the_best_so_far_counts(state: ClusterState, monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
-    monkeypatch.setattr(stopping, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr(progress, "time", SimpleNamespace(monotonic=lambda: now[0]))
 
     def tell(_what: str) -> None:
         now[0] += 1  # each trial takes a second
@@ -141,7 +141,7 @@ def test_a_single_trial_ends_with_the_time(state: ClusterState, why: str, monkey
             raise KeyboardInterrupt
         return found
 
-    monkeypatch.setattr(stopping, "time", SimpleNamespace(monotonic=look))
+    monkeypatch.setattr(progress, "time", SimpleNamespace(monotonic=look))
     request = SizeRequest(wanted=(read_wanted("2000x 1"),), kinds=(NodeOffer("node1"),))
     with pytest.raises(GpolicyError, match="no answer after 0 trials"):
         find_size(state, request, PairNames(), NO_LIMITS, stop=after(6))
@@ -233,7 +233,7 @@ def test_a_count_that_is_stopped_says_what_it_has(
         if what == "3 more":
             if why == "interrupt":
                 raise KeyboardInterrupt
-            monkeypatch.setattr("gpolicy.stopping.time.monotonic", lambda: float("inf"))
+            monkeypatch.setattr("gpolicy.progress.time.monotonic", lambda: float("inf"))
 
     found = count_until_full(state, "default", NO_LIMITS, tell, after(600))
     assert sum(part.more for part in found.parts) == 3

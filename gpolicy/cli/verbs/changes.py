@@ -13,58 +13,41 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from gpolicy.cli.options import (
-    AllowedSigners,
-    Clusters,
-    CpusAfterFailure,
-    MaxNodeFailures,
-    OldOutput,
-    PolicyOption,
-    PolicyPath,
-    RolledOutClusters,
-    Shown,
-    Signature,
-    Suppositions,
-    Volumes,
-    policy_path,
-    renamed,
-    seconds_option,
-    signers_for,
-)
-from gpolicy.cli.terminal import working
+import gpolicy
+from gpolicy.cli import options
+from gpolicy.cli.output import Report, base_of, check_no_file_is_lost, named_policy, provenance_of, repository_path
+from gpolicy.cli.targets import Target, destination_of, report_file, run_on, targets_of
+from gpolicy.cli.terminal import working, write_long
 from gpolicy.errors import ExitCode, UsageError
+from gpolicy.json_values import json_text
+from gpolicy.opening import write_private, write_program
 from gpolicy.printable import as_text, count, some
 
 if TYPE_CHECKING:
-    from gpolicy.cli.output import Report
-    from gpolicy.cli.targets import Target
     from gpolicy.cluster.state import ClusterState
-    from gpolicy.plan.plan import Plan
-    from gpolicy.policy.model import Policy
     from gpolicy.report.answer import Answer
-    from gpolicy.use_cases.changes import PlanRequest
 
 verbs = typer.Typer()
 
 
 @verbs.command("plan")
 def plan(  # noqa: PLR0913 (one parameter an option)
-    path: PolicyPath = None,
-    policy: PolicyOption = None,
+    path: options.PolicyPath = None,
+    policy: options.PolicyOption = None,
     *,
-    clusters: Clusters,
-    suppositions: Suppositions,
-    shown: Shown,
+    clusters: options.Clusters,
+    suppositions: options.Suppositions,
+    shown: options.Shown,
     save: Annotated[Path | None, typer.Option("--save", metavar="FILE")] = None,
     script: Annotated[Path | None, typer.Option("--script", metavar="FILE")] = None,
     allow: Annotated[list[str] | None, typer.Option("--allow", metavar="GUARD")] = None,
     only: Annotated[list[str] | None, typer.Option("--only", metavar="OBJECT")] = None,
     exclude: Annotated[list[str] | None, typer.Option("--exclude", metavar="OBJECT")] = None,
-    max_node_failures: MaxNodeFailures = None,
-    cpus_after_failure: CpusAfterFailure = None,
+    max_node_failures: options.MaxNodeFailures = None,
+    cpus_after_failure: options.CpusAfterFailure = None,
     impact: Annotated[bool, typer.Option("--impact/--no-impact")] = True,
     detailed_exitcode: Annotated[bool, typer.Option("--detailed-exitcode")] = False,
-    physical_volumes: Volumes = False,
+    physical_volumes: options.Volumes = False,
     ganeti_version: Annotated[str | None, typer.Option("--ganeti-version", metavar="RELEASE")] = None,
 ) -> int:
     """Show what the policy would change on the cluster, and its cost.
@@ -74,23 +57,19 @@ def plan(  # noqa: PLR0913 (one parameter an option)
     Exit code 1 if a guard fails or the policy has an error. Some guards are built in; Guards documents declare others.
     """
     from gpolicy.cli.checking import with_members  # noqa: PLC0415
-    from gpolicy.cli.provenance import base_of  # noqa: PLC0415
-    from gpolicy.cli.targets import run_on, targets_of  # noqa: PLC0415
-    from gpolicy.cluster.terms import Limits  # noqa: PLC0415
     from gpolicy.ganeti.releases import check_release  # noqa: PLC0415
     from gpolicy.plan.changes import Part  # noqa: PLC0415
-    from gpolicy.use_cases.changes import PlanRequest  # noqa: PLC0415
 
     outputs, save = shown.outputs("plan"), shown.saved("plan", save)
-    request = PlanRequest(
+    request = gpolicy.PlanRequest(
         allowed=frozenset(allow or ()),
         part=Part(only=tuple(only or ()), exclude=tuple(exclude or ())),
         with_impact=impact,
-        limits=Limits(max_node_failures=max_node_failures, cpus_after_failure=cpus_after_failure),
+        limits=gpolicy.Limits(max_node_failures=max_node_failures, cpus_after_failure=cpus_after_failure),
         what_if=suppositions.read(),
         upgrade=None if ganeti_version is None else check_release(ganeti_version, "ganeti-version"),
     )
-    given = policy_path(path, policy)
+    given = options.policy_path(path, policy)
     exit_code, base = detailed_exitcode, base_of(clusters.changed_since)
     work = partial(_planned, request=request, save=save, script=script, detailed_exitcode=exit_code, base=base)
     targets, begun = targets_of(clusters, given, volumes=physical_volumes), time()
@@ -107,28 +86,30 @@ def plan(  # noqa: PLR0913 (one parameter an option)
 
 
 def _planned(
-    target: Target, request: PlanRequest, save: Path | None, script: Path | None, *, detailed_exitcode: bool, base: str
+    target: Target,
+    request: gpolicy.PlanRequest,
+    save: Path | None,
+    script: Path | None,
+    *,
+    detailed_exitcode: bool,
+    base: str,
 ) -> Report:
     """Make and keep a plan; return it as a report."""
     from gpolicy.cli.checking import checked_policy  # noqa: PLC0415
-    from gpolicy.cli.output import Report, check_no_file_is_lost, named_policy, repository_path  # noqa: PLC0415
-    from gpolicy.cli.provenance import provenance_of  # noqa: PLC0415
-    from gpolicy.json_values import json_text  # noqa: PLC0415
-    from gpolicy.opening import write_private, write_program  # noqa: PLC0415
+    from gpolicy.cli.output import Report, check_no_file_is_lost  # noqa: PLC0415
+    from gpolicy.opening import write_program  # noqa: PLC0415
     from gpolicy.plan.plan import plan_as_json  # noqa: PLC0415
-    from gpolicy.render.script import render_script  # noqa: PLC0415
     from gpolicy.report.answer_file import kept_text  # noqa: PLC0415
     from gpolicy.report.impact_json import impact_data  # noqa: PLC0415
     from gpolicy.report.plan_answer import plan_answer  # noqa: PLC0415
     from gpolicy.report.plan_github import plan_github  # noqa: PLC0415
-    from gpolicy.use_cases.changes import plan_change  # noqa: PLC0415
 
     _refuse_suppositions(request, save or script)
     path, save, script = target.policy, target.output(save), target.output(script, ".sh")
     check_no_file_is_lost(path, save, script)
     state = target.read()
     checked = checked_policy(path, state, target.members, base=base)
-    planned = plan_change(checked, state, request, working=working)
+    planned = gpolicy.plan_change(checked, state, request, working=working)
     policy, made, impact = checked.policy, planned.plan, planned.impact
     if not planned.errors:
         _refuse_nothing(made, target)
@@ -156,7 +137,7 @@ def _planned(
     if save is not None and not planned.errors and (made.changes or not target.several or save.exists()):
         write_private(save, kept_text(data(whole=not target.several), answer()).encode())
     if script is not None and made.safe:
-        write_program(script, render_script(made).encode())
+        write_program(script, gpolicy.render_script(made).encode())
     elif script is not None:
         sys.stderr.write(as_text([f"no {script} was written: the plan is stopped"]))
     return Report(
@@ -172,7 +153,7 @@ def _planned(
     )
 
 
-def _refuse_suppositions(request: PlanRequest, output: Path | None) -> None:
+def _refuse_suppositions(request: gpolicy.PlanRequest, output: Path | None) -> None:
     """Raise UsageError where something is supposed that would be kept, or would count nowhere."""
     if request.what_if is None and request.upgrade is None:
         return
@@ -184,7 +165,7 @@ def _refuse_suppositions(request: PlanRequest, output: Path | None) -> None:
         raise UsageError("what is supposed counts in the impact only", hint=hint)
 
 
-def _refuse_nothing(made: Plan, target: Target) -> None:
+def _refuse_nothing(made: gpolicy.Plan, target: Target) -> None:
     """Raise UsageError for a part of a plan that leaves out every change; of several clusters, some need nothing."""
     if made.left_out and not made.changes and not target.several:
         changing = list(dict.fromkeys(item.object for item in made.left_out))
@@ -192,13 +173,13 @@ def _refuse_nothing(made: Plan, target: Target) -> None:
         raise UsageError(message, hint=f"what changes: {some(changing, 8)}")
 
 
-def _unmanaged(policy: Policy, state: ClusterState) -> list[str]:
+def _unmanaged(policy: gpolicy.Policy, state: ClusterState) -> list[str]:
     """Return the groups that a policy of groups leaves out: a file that is gone removes no group."""
     named = {*policy.groups, *(group.renamed_from.value for group in policy.groups.values() if group.renamed_from)}
     return [name for name in state.groups if name not in named] if policy.groups else []
 
 
-def _following(made: Plan, saved: Path | None, script: Path | None) -> Iterator[str]:
+def _following(made: gpolicy.Plan, saved: Path | None, script: Path | None) -> Iterator[str]:
     """Yield what was written, and what to do next."""
     file = quote(str(saved or "plan.json"))
     if saved is not None:
@@ -211,7 +192,7 @@ def _following(made: Plan, saved: Path | None, script: Path | None) -> Iterator[
         yield f"next: {save}gpolicy apply {file} --to DST"
 
 
-def _exit_code(made: Plan, *, detailed: bool) -> int:
+def _exit_code(made: gpolicy.Plan, *, detailed: bool) -> int:
     if not made.safe:
         return int(ExitCode.FINDINGS)
     return int(ExitCode.CHANGES if detailed and made.changes else ExitCode.FINE)
@@ -221,31 +202,26 @@ def _exit_code(made: Plan, *, detailed: bool) -> int:
 def render(
     plan_file: Annotated[Path, typer.Argument(..., metavar="PLAN.JSON")],
     script: Annotated[Path | None, typer.Option("--script", metavar="FILE")] = None,
-    output: OldOutput = None,
-    signers: AllowedSigners = None,
-    signature: Signature = None,
+    output: options.OldOutput = None,
+    signers: options.AllowedSigners = None,
+    signature: options.Signature = None,
     *,
     rollback: Annotated[bool, typer.Option("--rollback")] = False,
 ) -> int:
     """Write a plan, or moves, as a shell script of gnt-* commands."""
-    from gpolicy.cli.output import check_no_file_is_lost  # noqa: PLC0415
-    from gpolicy.cli.terminal import write_long  # noqa: PLC0415
-    from gpolicy.opening import write_program  # noqa: PLC0415
-    from gpolicy.plan.plan import Plan  # noqa: PLC0415
     from gpolicy.remedy.commands import moves_script  # noqa: PLC0415
     from gpolicy.remedy.saved_remedy import SavedRemedy, read_procedure  # noqa: PLC0415
-    from gpolicy.render.script import render_script  # noqa: PLC0415
 
-    output = renamed(script, output, "--script")
+    output = options.renamed(script, output, "--script")
     check_no_file_is_lost(plan_file, output)
-    plan = read_procedure(plan_file, signers_for(plan_file, signers, signature))
+    plan = read_procedure(plan_file, options.signers_for(plan_file, signers, signature))
     match plan:
         case SavedRemedy() if rollback:
             raise UsageError("the script of moves leads back itself", hint="leave --rollback out; run it with --back")
         case SavedRemedy():
             text = moves_script(plan)
-        case Plan():
-            text = render_script(plan, rollback=rollback)
+        case gpolicy.Plan():
+            text = gpolicy.render_script(plan, rollback=rollback)
     if output is None:
         write_long(text)
     else:
@@ -261,16 +237,16 @@ def apply(  # noqa: PLR0913 (one parameter an option)
     plan_file: Annotated[Path, typer.Argument(..., metavar="PLAN.JSON")],
     to: Annotated[str | None, typer.Option("--to", metavar="DST")] = None,
     *,
-    shown: Shown,
-    clusters: RolledOutClusters,
+    shown: options.Shown,
+    clusters: options.RolledOutClusters,
     journal: Annotated[Path | None, typer.Option("--journal", metavar="FILE")] = None,
-    job_timeout: Annotated[float, seconds_option("--job-timeout")] = 3600.0,
-    signers: AllowedSigners = None,
-    signature: Signature = None,
+    job_timeout: Annotated[float, options.seconds_option("--job-timeout")] = 3600.0,
+    signers: options.AllowedSigners = None,
+    signature: options.Signature = None,
     yes: Annotated[bool, typer.Option("--yes", "-y")] = False,
     resume: Annotated[bool, typer.Option("--resume")] = False,
     rollback: Annotated[bool, typer.Option("--rollback")] = False,
-    physical_volumes: Volumes = False,
+    physical_volumes: options.Volumes = False,
 ) -> int:
     """Carry a plan or a remedy out, step by step. It is refused if the objects that it touches have changed since.
 
@@ -281,7 +257,6 @@ def apply(  # noqa: PLR0913 (one parameter an option)
     interrupted, --resume continues it and --rollback undoes it. Exit code 0: every change is there; 1: refused, a step
     failed, or the result is not what was planned; 3: it could not run.
     """
-    from gpolicy.cli.targets import destination_of, report_file  # noqa: PLC0415
 
     outputs = shown.outputs("apply")
     report_file(outputs, "apply")
@@ -307,12 +282,12 @@ def apply(  # noqa: PLR0913 (one parameter an option)
         raise UsageError("where to? no --to is given", hint="give --to DST, or --all for a directory of plans")
     if (form := outputs.display.form) != "text":
         raise UsageError(f"--format {form} is for several clusters", hint="leave it out, or say --all")
-    destination, options = destination_of(to, clusters, volumes=physical_volumes)
+    destination, source_options = destination_of(to, clusters, volumes=physical_volumes)
     request = applying.ApplyRequest(
         plan=plan_file,
-        signers=signers_for(plan_file, signers, signature),
+        signers=options.signers_for(plan_file, signers, signature),
         destination=destination,
-        options=options,
+        options=source_options,
         journal=journal,
         resume=resume,
         rollback=rollback,

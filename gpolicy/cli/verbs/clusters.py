@@ -12,19 +12,10 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from gpolicy.cli.options import (
-    Clusters,
-    Label,
-    OldOutput,
-    Outputs,
-    PolicyOption,
-    PolicyPath,
-    Shown,
-    Volumes,
-    policy_path,
-    renamed,
-    seconds_option,
-)
+import gpolicy
+from gpolicy.cli import options
+from gpolicy.cli.output import Report, named_policy
+from gpolicy.cli.targets import Target, run
 from gpolicy.cli.terminal import complain, working
 from gpolicy.errors import ExitCode, UsageError
 from gpolicy.json_values import json_text
@@ -33,12 +24,8 @@ from gpolicy.provenance import FORM
 from gpolicy.report.forms import Display
 
 if TYPE_CHECKING:
-    from gpolicy.cli.output import Report
-    from gpolicy.cli.targets import Target
     from gpolicy.cluster.state import ClusterState
-    from gpolicy.drift.comparing import DriftReport
     from gpolicy.drift.write_back import WriteBack
-    from gpolicy.policy.model import Policy
     from gpolicy.writing.yaml_text import NotWritten
 
 _AFTER_DRIFT: Final = "next: gpolicy plan to make the cluster as declared, or add --write to take it into the policy"
@@ -50,41 +37,40 @@ verbs = typer.Typer()
 @verbs.command("clusters")
 def clusters(
     path: Annotated[Path | None, typer.Argument(..., metavar="[DIR]")] = None,
-    label: Label = None,
-    timeout: Annotated[float, seconds_option("--timeout")] = 15.0,
+    label: options.Label = None,
+    timeout: Annotated[float, options.seconds_option("--timeout")] = 15.0,
     *,
-    shown: Shown,
+    shown: options.Shown,
     offline: Annotated[bool, typer.Option("--offline")] = False,
 ) -> int:
     """List the clusters that gpolicy.toml names.
 
     It says whether each answers, and how old its state is. Exit code 3 if one does not answer.
     """
-    from gpolicy.cli import listing  # noqa: PLC0415
+    from gpolicy.cli.many_clusters import list_clusters  # noqa: PLC0415
 
-    return listing.clusters(path, label or (), shown.outputs("clusters"), seconds=timeout, offline=offline)
+    return list_clusters(path, label or (), shown.outputs("clusters"), seconds=timeout, offline=offline)
 
 
 @verbs.command("adopt")
 def adopt(
     save: Annotated[Path | None, typer.Option("--save", metavar="DIR")] = None,
-    output: OldOutput = None,
+    output: options.OldOutput = None,
     *,
-    clusters: Clusters,
+    clusters: options.Clusters,
 ) -> int:
     """Write the policy that a cluster has now. A plan of it on that cluster is empty.
 
     A policy that is there gets the groups and nodes that it does not mention; what it says stays.
     """
-    from gpolicy.cli.targets import run  # noqa: PLC0415
 
     work = partial(_adopted, output=_required(save, output), src=clusters.state)
-    return run(work, clusters, None, Outputs(Display()), verb="adopt")
+    return run(work, clusters, None, options.Outputs(Display()), verb="adopt")
 
 
 def _required(save: Path | None, output: Path | None) -> Path:
     """Return the file or directory to write. Raise UsageError if there is none."""
-    named = renamed(save, output, "--save")
+    named = options.renamed(save, output, "--save")
     if named is None:
         raise UsageError("where to? no --save is given", hint="say what to write with --save")
     return named
@@ -141,20 +127,19 @@ def _say_left_out(left_out: Sequence[NotWritten]) -> None:
 @verbs.command("snapshot")
 def snapshot(
     save: Annotated[Path | None, typer.Option("--save", metavar="FILE")] = None,
-    output: OldOutput = None,
+    output: options.OldOutput = None,
     *,
-    clusters: Clusters,
+    clusters: options.Clusters,
     keep: Annotated[int | None, typer.Option("--keep", metavar="N", min=1)] = None,
-    physical_volumes: Volumes = False,
+    physical_volumes: options.Volumes = False,
 ) -> int:
     """Save one consistent state of a cluster, to plan against offline.
 
     Files are private (0600).
     """
-    from gpolicy.cli.targets import run  # noqa: PLC0415
 
     work = partial(_snapshot, output=_required(save, output), keep=keep)
-    return run(work, clusters, None, Outputs(Display()), verb="snapshot", volumes=physical_volumes)
+    return run(work, clusters, None, options.Outputs(Display()), verb="snapshot", volumes=physical_volumes)
 
 
 def _snapshot(target: Target, output: Path, *, keep: int | None) -> Report:
@@ -180,7 +165,6 @@ def _snapshot(target: Target, output: Path, *, keep: int | None) -> Report:
 
 def _written(verb: str, lines: Sequence[str], what: str, following: str) -> Report:
     """Return a report of files that were written: each with a line for one cluster, or what they are in a table."""
-    from gpolicy.cli.output import Report  # noqa: PLC0415
     from gpolicy.report.answer import Answer  # noqa: PLC0415
 
     return Report(
@@ -193,11 +177,11 @@ def _written(verb: str, lines: Sequence[str], what: str, following: str) -> Repo
 
 @verbs.command("drift")
 def drift(
-    path: PolicyPath = None,
-    policy: PolicyOption = None,
+    path: options.PolicyPath = None,
+    policy: options.PolicyOption = None,
     *,
-    clusters: Clusters,
-    shown: Shown,
+    clusters: options.Clusters,
+    shown: options.Shown,
     write: Annotated[bool, typer.Option("--write")] = False,
     select: Annotated[list[str] | None, typer.Option("--select", metavar="OBJECT")] = None,
     in_bases: Annotated[bool, typer.Option("--in-bases")] = False,
@@ -207,7 +191,6 @@ def drift(
     Exit code 2 when there is drift (with --write: when some is left), 1 when the policy has an error, 3 when nothing
     could be compared.
     """
-    from gpolicy.cli.targets import run  # noqa: PLC0415
 
     if not write and (select or in_bases):
         option = "--select" if select else "--in-bases"
@@ -215,21 +198,19 @@ def drift(
     if write:  # one after another: two may write to one base
         clusters = replace(clusters, jobs=1)
     work = partial(_compared, selected=tuple(select or ()) if write else None, in_bases=in_bases)
-    return run(work, clusters, policy_path(path, policy), shown.outputs("drift"), verb="drift")
+    return run(work, clusters, options.policy_path(path, policy), shown.outputs("drift"), verb="drift")
 
 
 def _compared(target: Target, selected: Sequence[str] | None, *, in_bases: bool) -> Report:
     """Return the differences of a cluster from its policy; write those of the `selected` into it, if they are given."""
     from gpolicy.cli.checking import checked_policy, reader_today  # noqa: PLC0415
-    from gpolicy.cli.output import Report, named_policy  # noqa: PLC0415
     from gpolicy.report.drift_answer import drift_answer, drift_data  # noqa: PLC0415
     from gpolicy.report.drift_prometheus import drift_metrics  # noqa: PLC0415
-    from gpolicy.use_cases.policies import find_drift  # noqa: PLC0415
 
     path, state = target.policy, target.read()
     checked = checked_policy(path, state)
     with working("comparing the policy with the cluster"):
-        report = find_drift(checked, state, today=reader_today())
+        report = gpolicy.find_drift(checked, state, today=reader_today())
     policy = checked.policy
     wrote = None
     if selected is not None:
@@ -251,7 +232,7 @@ def _compared(target: Target, selected: Sequence[str] | None, *, in_bases: bool)
 
 
 def _written_back(
-    policy: Policy, state: ClusterState, report: DriftReport, selected: Sequence[str], *, in_bases: bool
+    policy: gpolicy.Policy, state: ClusterState, report: gpolicy.DriftReport, selected: Sequence[str], *, in_bases: bool
 ) -> WriteBack:
     """Write drift into the files of the policy, of all or of none."""
     from gpolicy.cli.checking import reader_today  # noqa: PLC0415

@@ -12,23 +12,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from gpolicy.cli.options import (
-    Clusters,
-    PolicyOption,
-    ResourceModel,
-    Seconds,
-    Shown,
-    Suppositions,
-    policy_path,
-    size_of,
-)
+import gpolicy
+from gpolicy.cli import options
 from gpolicy.cli.output import Report, check_no_file_is_lost, report_under
+from gpolicy.cli.targets import Target, run
 from gpolicy.cli.terminal import working
 from gpolicy.errors import ExitCode, UsageError
-from gpolicy.stopping import after
+from gpolicy.opening import write_private, write_program
 
 if TYPE_CHECKING:
-    from gpolicy.cli.targets import Target
     from gpolicy.cluster.state import ClusterState
     from gpolicy.remedy.saved_remedy import Move, SavedRemedy
     from gpolicy.report.answer import Answer
@@ -43,17 +35,17 @@ Save = Annotated[Path | None, typer.Option("--save", metavar="FILE")]
 @verbs.command("remedy")
 def remedy(  # noqa: PLR0913 (one parameter an option)
     path: Annotated[Path | None, typer.Argument(..., metavar="[PATH]")] = None,
-    policy: PolicyOption = None,
+    policy: options.PolicyOption = None,
     *,
-    clusters: Clusters,
-    suppositions: Suppositions,
+    clusters: options.Clusters,
+    suppositions: options.Suppositions,
     want: Annotated[str | None, typer.Option("--want", metavar="WORDS")] = None,
     rate: Rate = "60M",
-    seconds: Seconds = 60.0,
+    seconds: options.Seconds = 60.0,
     script: Script = None,
     save: Save = None,
-    shown: Shown,
-    resource_model: ResourceModel = False,
+    shown: options.Shown,
+    resource_model: options.ResourceModel = False,
 ) -> int:
     """Find the moves that cure a cluster, and say what nothing cures.
 
@@ -61,15 +53,11 @@ def remedy(  # noqa: PLR0913 (one parameter an option)
     redundancy, and moves as few instances and as little disk as it can, each step allowed by hbal's rules. With --want
     it finds the moves that make room for wanted instances instead.
     """
-    from gpolicy.cli.checking import named_policy_of  # noqa: PLC0415
-    from gpolicy.cli.targets import run  # noqa: PLC0415
-    from gpolicy.plan.plan_file import read_plan  # noqa: PLC0415
     from gpolicy.report.answer import under  # noqa: PLC0415
     from gpolicy.report.remedy_answer import remedy_answer, remedy_data  # noqa: PLC0415
-    from gpolicy.use_cases.questions import find_remedy, open_cluster  # noqa: PLC0415
 
     outputs = shown.outputs("remedy")
-    given, what_if, mib = policy_path(path, policy), suppositions.read(), _rate(rate)
+    given, what_if, mib = options.policy_path(path, policy), suppositions.read(), _rate(rate)
     again = ("remedy",) if want is None else ("remedy", "--want", want)
     files = _Files(shown.saved("remedy", save), script, given, supposing=what_if is not None, again=again)
     plan = given if given is not None and given.suffix == ".json" else None
@@ -77,15 +65,15 @@ def remedy(  # noqa: PLR0913 (one parameter an option)
     def work(target: Target) -> Report:
         here = files.of(target)
         state = target.read()
-        cluster = open_cluster(
+        cluster = gpolicy.open_cluster(
             state,
-            named_policy_of(target, state) if plan is None else read_plan(plan),
+            target.named_policy(state) if plan is None else gpolicy.read_plan(plan),
             what_if=what_if,
             resource_model=resource_model,
             plan_file=plan or Path(),
             working=working,
         )
-        report = find_remedy(cluster, rate=mib, want=want, stop=after(seconds), working=working)
+        report = gpolicy.find_remedy(cluster, rate=mib, want=want, stop=gpolicy.after(seconds), working=working)
         saved = cache(lambda: _saved(report.steps, state, cluster.state, here.given))
         answer = under(remedy_answer(report), here.given)
         slowest = max((step.seconds for step in report.steps), default=0)
@@ -108,12 +96,12 @@ def evacuate(  # noqa: PLR0913 (one parameter an option)
     rate: Rate = "60M",
     script: Script = None,
     save: Save = None,
-    policy: PolicyOption = None,
-    clusters: Clusters,
-    suppositions: Suppositions,
-    seconds: Seconds = 60.0,
-    shown: Shown,
-    resource_model: ResourceModel = False,
+    policy: options.PolicyOption = None,
+    clusters: options.Clusters,
+    suppositions: options.Suppositions,
+    seconds: options.Seconds = 60.0,
+    shown: options.Shown,
+    resource_model: options.ResourceModel = False,
     every: Annotated[bool, typer.Option("--all-candidates", "-a")] = False,
 ) -> int:
     """Show what moves where to empty nodes or a group, and what stays.
@@ -122,12 +110,8 @@ def evacuate(  # noqa: PLR0913 (one parameter an option)
     stays, or Ganeti would refuse what hail accepts.
     """
     from gpolicy.allocator.evacuation import EvacuationMode  # noqa: PLC0415
-    from gpolicy.cli.checking import named_policy_of  # noqa: PLC0415
-    from gpolicy.cli.targets import run  # noqa: PLC0415
-    from gpolicy.evacuate.evacuation import EvacuationRequest  # noqa: PLC0415
     from gpolicy.report.answer import under  # noqa: PLC0415
     from gpolicy.report.evacuate_answer import evacuate_answer, evacuate_data, saved_evacuation  # noqa: PLC0415
-    from gpolicy.use_cases.questions import find_evacuation, open_cluster  # noqa: PLC0415
 
     outputs, what_if = shown.outputs("evacuate", every=every), suppositions.read()
     if nodes is not None and group is not None:
@@ -140,7 +124,7 @@ def evacuate(  # noqa: PLR0913 (one parameter an option)
         hint = "leave out --primary-only, --secondary-only and --ignore-soft-errors"
         raise UsageError("an instance changes its group with all of its nodes, within their limits", hint=hint)
     mode = EvacuationMode.PRIMARY if primary_only else EvacuationMode.SECONDARY
-    request = EvacuationRequest(
+    request = gpolicy.EvacuationRequest(
         nodes=nodes,
         group=group,
         targets=tuple(to or ()),
@@ -157,10 +141,10 @@ def evacuate(  # noqa: PLR0913 (one parameter an option)
     def work(target: Target) -> Report:
         here = files.of(target)
         state = target.read()
-        cluster = open_cluster(
-            state, named_policy_of(target, state), what_if=what_if, resource_model=resource_model, working=working
+        cluster = gpolicy.open_cluster(
+            state, target.named_policy(state), what_if=what_if, resource_model=resource_model, working=working
         )
-        report = find_evacuation(cluster, request, stop=after(seconds), working=working)
+        report = gpolicy.find_evacuation(cluster, request, stop=gpolicy.after(seconds), working=working)
         saved = cache(lambda: _saved(report.moved, state, cluster.state, here.given))
         own_answer = evacuate_answer(report, is_kept=bool(here.save or here.script))
         slowest = max((item.copied for item in report.moved), default=0) / request.rate
@@ -209,7 +193,6 @@ class _Files:
 
         `saved` makes the moves as `gpolicy apply` needs them, `data` makes JSON's own types of these.
         """
-        from gpolicy.opening import write_private, write_program  # noqa: PLC0415
         from gpolicy.remedy.commands import moves_script  # noqa: PLC0415
         from gpolicy.report.answer_file import kept_text  # noqa: PLC0415
 
@@ -241,7 +224,7 @@ def _saved(moves: Sequence[Move], state: ClusterState, observed: ClusterState, g
 
 
 def _rate(text: str) -> int:
-    rate = size_of("--rate", text)
+    rate = options.size_of("--rate", text)
     if rate < 1:
         raise UsageError(f"--rate {text!r}: at least 1M a second", hint="Ganeti's own rate of DRBD is 60M")
     return rate

@@ -12,29 +12,20 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gpolicy.cli.options import (
-    MaybeClusters,
-    OldOutput,
-    PolicyOption,
-    PolicyOptions,
-    PolicyPath,
-    Shown,
-    policy_path,
-    renamed,
-)
-from gpolicy.cli.terminal import working
-from gpolicy.errors import ExitCode, GpolicyError, RequestError, UsageError
+import gpolicy
+from gpolicy.cli import options
+from gpolicy.cli.output import Report, show_report
+from gpolicy.cli.targets import Target, clusters_near, report_file, run
+from gpolicy.cli.terminal import working, write_long
+from gpolicy.errors import ExitCode, RequestError, UsageError
 from gpolicy.findings import HOUSE
-from gpolicy.guessing import did_you_mean, did_you_mean_one_of
+from gpolicy.guessing import closest, did_you_mean, did_you_mean_one_of
 from gpolicy.json_values import json_text
-from gpolicy.opening import YAML_SUFFIXES, real_path
+from gpolicy.opening import YAML_SUFFIXES, real_path, write_public
 from gpolicy.printable import as_text
 
 if TYPE_CHECKING:
-    from gpolicy.cli.output import Report
-    from gpolicy.cli.targets import Target
     from gpolicy.policy.kinds import HouseRule
-    from gpolicy.policy.model import Policy
     from gpolicy.testing.outcome import Outcome
 
 verbs = typer.Typer()
@@ -50,11 +41,9 @@ def init(
 
     With --ci, a policy that is there already stays as it is.
     """
-    from gpolicy.cli.targets import clusters_near  # noqa: PLC0415
     from gpolicy.policy.files import has_policy  # noqa: PLC0415
-    from gpolicy.writing.ci_workflow import workflow_file, write_workflow  # noqa: PLC0415
     from gpolicy.writing.documents import starter_files  # noqa: PLC0415
-    from gpolicy.writing.new_files import write_policy  # noqa: PLC0415
+    from gpolicy.writing.new_files import workflow_file, write_policy, write_workflow  # noqa: PLC0415
 
     workflow = workflow_file(service, directory) if service else None
     written = [] if service and has_policy(directory) else write_policy(starter_files(name), directory)
@@ -72,10 +61,10 @@ def init(
 @verbs.command("check")
 def check(  # noqa: PLR0913 (one parameter an option)
     paths: Annotated[list[Path] | None, typer.Argument(..., metavar="[PATH]...")] = None,
-    policies: PolicyOptions = None,
+    policies: options.PolicyOptions = None,
     *,
-    clusters: MaybeClusters,
-    shown: Shown,
+    clusters: options.MaybeClusters,
+    shown: options.Shown,
     select: Annotated[list[str] | None, typer.Option("--select", metavar="RULE,...")] = None,
     ignore: Annotated[list[str] | None, typer.Option("--ignore", metavar="RULE,...")] = None,
     severity: Annotated[list[str] | None, typer.Option("--severity", metavar="RULE=LEVEL")] = None,
@@ -128,7 +117,7 @@ def check(  # noqa: PLR0913 (one parameter an option)
 @verbs.command("fmt")
 def fmt(
     paths: Annotated[list[Path] | None, typer.Argument(..., metavar="[PATH]...")] = None,
-    policies: PolicyOptions = None,
+    policies: options.PolicyOptions = None,
     *,
     check_only: Annotated[bool, typer.Option("--check")] = False,
     diff: Annotated[bool, typer.Option("--diff")] = False,
@@ -146,9 +135,9 @@ def fmt(
 @verbs.command("show")
 def show(
     paths: Annotated[list[Path] | None, typer.Argument(..., metavar="[PATH]...")] = None,
-    policy: PolicyOption = None,
+    policy: options.PolicyOption = None,
     *,
-    shown: Shown,
+    shown: options.Shown,
     origin: Annotated[bool, typer.Option("--origin")] = False,
 ) -> int:
     """Show the effective policy, or a file that gpolicy wrote.
@@ -157,13 +146,10 @@ def show(
     clusters (`--all --shard N/M --format json`), all together; the exit code is that of a run about all.
     """
     from gpolicy.cli.checking import checked_policy  # noqa: PLC0415
-    from gpolicy.cli.output import Report, show_report  # noqa: PLC0415
-    from gpolicy.cli.targets import report_file  # noqa: PLC0415
     from gpolicy.report.show_answer import show_answer, show_data  # noqa: PLC0415
-    from gpolicy.use_cases.policies import show_policy  # noqa: PLC0415
 
     outputs, more = shown.outputs("show"), (paths or [])[1:]
-    given = policy_path(paths[0] if paths else None, policy) or Path()
+    given = options.policy_path(paths[0] if paths else None, policy) or Path()
     report_file(outputs, "show")
     if more or (given.is_file() and given.suffix in (".json", ".jsonl")):
         from gpolicy.report.file_answer import file_answer, journal_answer, read_record  # noqa: PLC0415
@@ -185,7 +171,7 @@ def show(
     if checked.errors:
         failed = Report(exit_code=int(ExitCode.FINDINGS), errors=checked.errors, files=checked.policy.files)
         return show_report(failed, outputs.display)
-    view = show_policy(checked)
+    view = gpolicy.show_policy(checked)
     report = Report(
         exit_code=int(ExitCode.FINE),
         answer=lambda: show_answer(view, origin=origin),
@@ -197,36 +183,33 @@ def show(
 
 @verbs.command("test")
 def run_tests(
-    path: PolicyPath = None,
-    policy: PolicyOption = None,
+    path: options.PolicyPath = None,
+    policy: options.PolicyOption = None,
     name: Annotated[str | None, typer.Option("-k", "--name", metavar="NAME")] = None,
     *,
-    clusters: MaybeClusters,
-    shown: Shown,
+    clusters: options.MaybeClusters,
+    shown: options.Shown,
 ) -> int:
     """Run the policy's own tests (documents of kind Test). Exit code 1 if one fails.
 
     A test without a cluster of its own (`on`) runs on the one of --state, else on the hardware that the groups promise.
     """
-    from gpolicy.cli.targets import run  # noqa: PLC0415
 
     work = partial(_tested, name=name)
-    return run(work, clusters, policy_path(path, policy), shown.outputs("test"), verb="test")
+    return run(work, clusters, options.policy_path(path, policy), shown.outputs("test"), verb="test")
 
 
 def _tested(target: Target, *, name: str | None) -> Report:
     """Run the tests of each policy of a target."""
     from gpolicy.cli.checking import checked_policy, read_for  # noqa: PLC0415
-    from gpolicy.cli.output import Report  # noqa: PLC0415
     from gpolicy.policy.files import policy_roots  # noqa: PLC0415
     from gpolicy.report.outcomes_answer import outcomes_answer, outcomes_data  # noqa: PLC0415
-    from gpolicy.use_cases.policies import run_tests  # noqa: PLC0415
 
     roots = policy_roots(target.policy)
     state = read_for(roots, target)
     policies = [checked_policy(root, state) for root in roots]
     with working("running the tests"):
-        outcomes = run_tests(policies, state, name=name)
+        outcomes = gpolicy.run_tests(policies, state, name=name)
     return Report(
         exit_code=int(ExitCode.FINE if all(outcome.ok for outcome in outcomes) else ExitCode.FINDINGS),
         answer=lambda: outcomes_answer(outcomes),
@@ -245,17 +228,11 @@ def _junit(outcomes: list[Outcome]) -> str:
 def schema(
     kind: Annotated[str | None, typer.Argument(..., metavar="[KIND]")] = None,
     save: Annotated[Path | None, typer.Option("--save", metavar="DIR")] = None,
-    output: OldOutput = None,
+    output: options.OldOutput = None,
 ) -> int:
     """Show the JSON Schema of a kind of document, for editors."""
-    from gpolicy.cli.terminal import write_long  # noqa: PLC0415
     from gpolicy.data import data_directory  # noqa: PLC0415
-    from gpolicy.opening import write_public  # noqa: PLC0415
-    from gpolicy.policy.conformance import (  # noqa: PLC0415
-        WHOLE,
-        file_name,
-        whole_schema,
-    )
+    from gpolicy.policy.conformance import WHOLE, file_name, whole_schema  # noqa: PLC0415
     from gpolicy.policy.kinds import KINDS  # noqa: PLC0415
 
     if kind is not None:
@@ -269,7 +246,7 @@ def schema(
             return json.dumps(whole_schema(), indent=2, ensure_ascii=False) + "\n"
         return (data_directory("schemas") / name).read_text(encoding="utf-8")
 
-    output = renamed(save, output, "--save")
+    output = options.renamed(save, output, "--save")
     if output is None:
         write_long(text_of(file_name(kind) if kind else WHOLE))
         return int(ExitCode.FINE)
@@ -287,8 +264,6 @@ def explain(word: Annotated[str | None, typer.Argument(..., metavar="[NAME]")] =
     A name with several meanings lists them. `gpolicy explain NodeGroup.nodes` names a key of one kind.
     """
     from gpolicy.cli.app import VERBS  # noqa: PLC0415 (it imports this module)
-    from gpolicy.cli.terminal import write_long  # noqa: PLC0415
-    from gpolicy.guessing import closest  # noqa: PLC0415
     from gpolicy.reference import explaining  # noqa: PLC0415 (other verbs need no rules)
     from gpolicy.report.glossary import WORDS  # noqa: PLC0415
 
@@ -298,8 +273,8 @@ def explain(word: Annotated[str | None, typer.Argument(..., metavar="[NAME]")] =
     try:
         text = explaining.explain(word, VERBS, WORDS)
     except RequestError as unknown:
-        policies: list[Policy] = []
-        with suppress(GpolicyError):
+        policies: list[gpolicy.Policy] = []
+        with suppress(gpolicy.GpolicyError):
             policies = _policies_here()
         guards = {guard.name.value: guard for policy in policies for guard in policy.guards}
         specs = {name for policy in policies for name, _, _ in explaining.specs_of(policy)}
@@ -313,12 +288,11 @@ def explain(word: Annotated[str | None, typer.Argument(..., metavar="[NAME]")] =
     return int(ExitCode.FINE)
 
 
-def _policies_here() -> list[Policy]:
+def _policies_here() -> list[gpolicy.Policy]:
     """Return the policies of the current directory."""
     from gpolicy.policy.files import policy_roots  # noqa: PLC0415
-    from gpolicy.policy.loading import load_policy  # noqa: PLC0415
 
-    return [load_policy(root) for root in policy_roots(Path())]
+    return [gpolicy.load_policy(root) for root in policy_roots(Path())]
 
 
 def _house_rule_here(word: str) -> HouseRule:

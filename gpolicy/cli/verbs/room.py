@@ -12,27 +12,17 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from gpolicy.cli.options import (
-    Clusters,
-    LimitOptions,
-    PolicyOption,
-    ResourceModel,
-    Seconds,
-    Shown,
-    Suppositions,
-    policy_path,
-    size_of,
-)
-from gpolicy.cli.output import Report, report_under
+import gpolicy
+from gpolicy.cli import options
+from gpolicy.cli.output import Report, provenance_of, report_under
+from gpolicy.cli.targets import Target, run
 from gpolicy.cli.terminal import working
-from gpolicy.errors import ExitCode, GpolicyError, UsageError
+from gpolicy.errors import ExitCode, UsageError
 from gpolicy.json_values import json_text
-from gpolicy.stopping import Stop, after, after_work
+from gpolicy.progress import after_work
 
 if TYPE_CHECKING:
-    from gpolicy.cli.targets import Target
     from gpolicy.suggest.suggestion import Bounds
-    from gpolicy.use_cases.questions import OpenedCluster
 
 verbs = typer.Typer()
 
@@ -45,16 +35,16 @@ Weight = Annotated[list[str] | None, typer.Option("--weight", metavar="NAME=VALU
 @verbs.command("capacity")
 def capacity(  # noqa: PLR0913 (one parameter an option)
     path: Annotated[Path | None, typer.Argument(..., metavar="[PATH]")] = None,
-    policy: PolicyOption = None,
+    policy: options.PolicyOption = None,
     *,
-    clusters: Clusters,
-    suppositions: Suppositions,
+    clusters: options.Clusters,
+    suppositions: options.Suppositions,
     group: Annotated[str | None, typer.Option("--group", "-g", metavar="NAME")] = None,
     template: Annotated[str | None, typer.Option("--template", "-t", metavar="TEMPLATE")] = None,
-    limit_options: LimitOptions,
+    limit_options: options.LimitOptions,
     compare: Annotated[list[Path] | None, typer.Option("--compare", metavar="PATH")] = None,
-    shown: Shown,
-    resource_model: ResourceModel = False,
+    shown: options.Shown,
+    resource_model: options.ResourceModel = False,
     weight: Weight = None,
     score: Annotated[bool, typer.Option("--score")] = False,
 ) -> int:
@@ -65,17 +55,14 @@ def capacity(  # noqa: PLR0913 (one parameter an option)
     """
     from gpolicy.analysis.health import cluster_health  # noqa: PLC0415
     from gpolicy.analysis.shown_score import read_weights  # noqa: PLC0415
-    from gpolicy.cli.checking import checked_policy, named_policy_of  # noqa: PLC0415
-    from gpolicy.cli.provenance import provenance_of  # noqa: PLC0415
-    from gpolicy.cli.targets import run  # noqa: PLC0415
+    from gpolicy.cli.checking import checked_policy  # noqa: PLC0415
     from gpolicy.report.capacity_answer import capacity_answer, compared_answer, compared_data  # noqa: PLC0415
     from gpolicy.report.capacity_json import capacity_data  # noqa: PLC0415
     from gpolicy.report.capacity_prometheus import capacity_metrics  # noqa: PLC0415
-    from gpolicy.use_cases.questions import count_capacity, open_cluster  # noqa: PLC0415
 
     outputs = shown.outputs("capacity")
     form = outputs.display.form
-    given, what_if, limits = policy_path(path, policy), suppositions.read(group), limit_options.read()
+    given, what_if, limits = options.policy_path(path, policy), suppositions.read(group), limit_options.read()
     if form == "prometheus" and (what_if is not None or compare):
         raise UsageError("metrics are of the cluster as it is, not of a supposed one", hint="leave --format out")
     compared = list(dict.fromkeys([*(compare or ()), *([given] if given and compare else [])]))
@@ -84,14 +71,14 @@ def capacity(  # noqa: PLR0913 (one parameter an option)
         raise UsageError("--compare shows policies side by side", hint=hint)
 
     ask = partial(
-        count_capacity,
+        gpolicy.count_capacity,
         group=group,
         template=template,
         weights=read_weights(weight or ()),
         other_values=form != "prometheus",
         working=working,
     )
-    opened = partial(open_cluster, limits=limits, resource_model=resource_model, working=working)
+    opened = partial(gpolicy.open_cluster, limits=limits, resource_model=resource_model, working=working)
 
     def side_by_side(target: Target) -> Report:
         state = target.read()
@@ -106,13 +93,13 @@ def capacity(  # noqa: PLR0913 (one parameter an option)
 
     def work(target: Target) -> Report:
         state = target.read()
-        policy = named_policy_of(target, state)
+        policy = target.named_policy(state)
         cluster = opened(state, policy, what_if=what_if)
         report, before = ask(cluster, after_moves=not target.several and form != "prometheus"), None
         if what_if is not None:
             try:
                 before = ask(opened(state, policy))
-            except GpolicyError as error:  # what is supposed may be what makes the group known
+            except gpolicy.GpolicyError as error:  # what is supposed may be what makes the group known
                 report = replace(report, notes=(*report.notes, f"without what is supposed: {error.message}"))
         shown_so = partial(capacity_answer, report, components=score, before=before)
         found = report_under(target.path, shown_so, lambda: capacity_data(report, before))
@@ -126,16 +113,16 @@ def capacity(  # noqa: PLR0913 (one parameter an option)
 def place(  # noqa: PLR0913 (Typer reads options from arguments)
     request: Annotated[list[str], typer.Argument(..., metavar="REQUEST...")],
     *,
-    clusters: Clusters,
-    suppositions: Suppositions,
+    clusters: options.Clusters,
+    suppositions: options.Suppositions,
     group: Annotated[str | None, typer.Option("--group", "-g", metavar="NAME")] = None,
-    policy: PolicyOption = None,
-    shown: Shown,
+    policy: options.PolicyOption = None,
+    shown: options.Shown,
     every: Annotated[bool, typer.Option("--all-candidates", "-a")] = False,
-    limit_options: LimitOptions,
+    limit_options: options.LimitOptions,
     weight: Weight = None,
     ignore_ipolicy: Annotated[bool, typer.Option("--ignore-ipolicy")] = False,
-    resource_model: ResourceModel = False,
+    resource_model: options.ResourceModel = False,
 ) -> int:
     """Show where hail would place an instance, and why there.
 
@@ -145,11 +132,8 @@ def place(  # noqa: PLR0913 (Typer reads options from arguments)
     """
     from gpolicy.analysis.request_words import read_words  # noqa: PLC0415
     from gpolicy.analysis.shown_score import read_weights  # noqa: PLC0415
-    from gpolicy.cli.checking import open_target  # noqa: PLC0415
-    from gpolicy.cli.targets import run  # noqa: PLC0415
     from gpolicy.cluster.terms import NO_LIMITS  # noqa: PLC0415
     from gpolicy.report.place_answer import place_answer, place_data  # noqa: PLC0415
-    from gpolicy.use_cases.questions import place_instance  # noqa: PLC0415
 
     outputs = shown.outputs("place", every=every)
     asked, limits = [*request, *([f"group={group}"] if group else [])], limit_options.read()
@@ -158,8 +142,8 @@ def place(  # noqa: PLR0913 (Typer reads options from arguments)
     is_plain = not (what_if or weight or ignore_ipolicy or resource_model or limits != NO_LIMITS)
 
     def work(target: Target) -> Report:
-        cluster = open_target(target, what_if, limits, resource_model=resource_model)
-        report = place_instance(cluster, words, ignore_ipolicy=ignore_ipolicy, weights=weights, working=working)
+        cluster = target.open(what_if, limits, resource_model=resource_model)
+        report = gpolicy.place_instance(cluster, words, ignore_ipolicy=ignore_ipolicy, weights=weights, working=working)
         code = ExitCode.FINE if report.accepted else ExitCode.FINDINGS
         then: Iterable[str] = ()
         if is_plain and not report.ok:
@@ -169,16 +153,17 @@ def place(  # noqa: PLR0913 (Typer reads options from arguments)
     return run(work, clusters, policy, outputs, verb="place")
 
 
-def _moves_for(cluster: OpenedCluster, want: str, stop: Stop, begin: str, *, else_why: bool = False) -> Iterator[str]:
+def _moves_for(
+    cluster: gpolicy.OpenedCluster, want: str, stop: gpolicy.Stop, begin: str, *, else_why: bool = False
+) -> Iterator[str]:
     """Yield the command that finds moves which make room, if a search finds some; or, `else_why`, that it found none.
 
     The sentence starts with `begin`.
     """
     from gpolicy.report.remedy_answer import moves_make_room, room_verdict  # noqa: PLC0415
-    from gpolicy.use_cases.questions import find_remedy  # noqa: PLC0415
 
-    with suppress(GpolicyError):
-        found = find_remedy(cluster, want=want, stop=stop, working=working)
+    with suppress(gpolicy.GpolicyError):
+        found = gpolicy.find_remedy(cluster, want=want, stop=stop, working=working)
         if found.steps:
             yield f"{begin}{moves_make_room(found)}: gpolicy remedy --want {shlex.quote(want)}"
         elif found.room is not None and else_why:
@@ -188,10 +173,10 @@ def _moves_for(cluster: OpenedCluster, want: str, stop: Stop, begin: str, *, els
 @verbs.command("suggest")
 def suggest(  # noqa: PLR0913 (one parameter an option)
     *,
-    clusters: Clusters,
-    suppositions: Suppositions,
-    limit_options: LimitOptions,
-    policy: PolicyOption = None,
+    clusters: options.Clusters,
+    suppositions: options.Suppositions,
+    limit_options: options.LimitOptions,
+    policy: options.PolicyOption = None,
     group: Annotated[str | None, typer.Option("--group", "-g", metavar="NAME")] = None,
     save: Annotated[Path | None, typer.Option("--save", metavar="FILE")] = None,
     sizes: Annotated[str | None, typer.Option("--sizes", metavar="SIZE,...")] = None,
@@ -201,8 +186,8 @@ def suggest(  # noqa: PLR0913 (one parameter an option)
     vcpu_ratio: Annotated[float | None, typer.Option("--vcpu-ratio", metavar="RATIO")] = None,
     margin: Annotated[float, typer.Option("--margin", metavar="PERCENT")] = 1.0,
     pv_size: Annotated[str | None, typer.Option("--pv-size", metavar="SIZE")] = None,
-    seconds: Seconds = 60.0,
-    shown: Shown,
+    seconds: options.Seconds = 60.0,
+    shown: options.Shown,
     empty: Annotated[bool, typer.Option("--empty")] = False,
     real_mix: Annotated[bool, typer.Option("--real-mix")] = False,
 ) -> int:
@@ -211,22 +196,19 @@ def suggest(  # noqa: PLR0913 (one parameter an option)
     It finds the sizes that leave the least unused, writes them as a NodeGroup document, and compares their capacity
     with today's policy.
     """
-    from gpolicy.cli.checking import open_target  # noqa: PLC0415
-    from gpolicy.cli.targets import run  # noqa: PLC0415
     from gpolicy.report.suggest_answer import suggest_answer, suggest_data  # noqa: PLC0415
-    from gpolicy.suggest.document import documents  # noqa: PLC0415
-    from gpolicy.suggest.suggestion import SuggestRequest, parse_mix, parse_sizes  # noqa: PLC0415
-    from gpolicy.use_cases.questions import suggest_sizes  # noqa: PLC0415
+    from gpolicy.suggest.suggesting import documents  # noqa: PLC0415
+    from gpolicy.suggest.suggestion import parse_mix, parse_sizes  # noqa: PLC0415
 
     outputs, what_if = shown.outputs("suggest"), suppositions.read(group)
     save = shown.saved("suggest", save)
-    request = SuggestRequest(
+    request = gpolicy.SuggestRequest(
         template=template,
         divisors=None if sizes is None else parse_sizes(sizes),
         bounds=_bounds(bounds),
         vcpu_ratio=vcpu_ratio,
         margin=margin,
-        volume=None if pv_size is None else size_of("--pv-size", pv_size),
+        volume=None if pv_size is None else options.size_of("--pv-size", pv_size),
         mix=None if mix is None else parse_mix(mix),
         empty=empty,
         real_mix=real_mix,
@@ -235,8 +217,8 @@ def suggest(  # noqa: PLR0913 (one parameter an option)
 
     def work(target: Target) -> Report:
         file = target.output(save, ".yaml")
-        cluster = open_target(target, what_if, limits)
-        report = suggest_sizes(cluster, request, group=group, stop=after(seconds), working=working)
+        cluster = target.open(what_if, limits)
+        report = gpolicy.suggest_sizes(cluster, request, group=group, stop=gpolicy.after(seconds), working=working)
         text = documents(report)
         if file is not None:
             from gpolicy.writing.documents import led_to, schema_for  # noqa: PLC0415
@@ -262,51 +244,52 @@ def _bounds(name: str | None) -> Bounds | None:
 @verbs.command("size")
 def size(  # noqa: PLR0913 (one parameter an option)
     path: Annotated[Path | None, typer.Argument(..., metavar="[PATH]")] = None,
-    policy: PolicyOption = None,
+    policy: options.PolicyOption = None,
     *,
-    clusters: Clusters,
-    suppositions: Suppositions,
-    limit_options: LimitOptions,
+    clusters: options.Clusters,
+    suppositions: options.Suppositions,
+    limit_options: options.LimitOptions,
     group: Annotated[str | None, typer.Option("--group", "-g", metavar="NAME")] = None,
     want: Annotated[list[str] | None, typer.Option("--want", metavar="WORDS")] = None,
     like: Annotated[list[str] | None, typer.Option("--like", metavar="NODE[=COST]")] = None,
-    seconds: Seconds = 60.0,
-    shown: Shown,
+    seconds: options.Seconds = 60.0,
+    shown: options.Shown,
 ) -> int:
     """Find how many more nodes it takes until wanted instances fit.
 
     It tries numbers of nodes with the allocator, as hail accepts instances and under the limits, and shows the cheapest
     that are enough and what is missing with one node fewer.
     """
-    from gpolicy.cli.checking import open_target  # noqa: PLC0415
     from gpolicy.cli.targets import run  # noqa: PLC0415
     from gpolicy.cluster.terms import NO_LIMITS  # noqa: PLC0415
     from gpolicy.report.size_answer import full_answer, full_data, size_answer, size_data  # noqa: PLC0415
-    from gpolicy.use_cases.questions import fill_group, size_group  # noqa: PLC0415
-    from gpolicy.what_if.sizing import MOST_KINDS, SizeRequest, read_kind  # noqa: PLC0415
+    from gpolicy.what_if.sizing import MOST_KINDS, read_kind  # noqa: PLC0415
     from gpolicy.what_if.supposing import read_wanted  # noqa: PLC0415
 
     outputs = shown.outputs("size")
-    given, what_if, limits = policy_path(path, policy), suppositions.read(), limit_options.read()
+    given, what_if, limits = options.policy_path(path, policy), suppositions.read(), limit_options.read()
     one = want[0] if want and len(want) == 1 and what_if is None and limits == NO_LIMITS else None
     if like and not want:
         raise UsageError("--like is of no use without --want", hint="say what must fit: --want '10x SIZE'")
     if len(like or ()) > MOST_KINDS:
         raise UsageError(f"{len(like or ())} kinds of nodes are too many to try", hint=f"give at most {MOST_KINDS}")
     request = (
-        SizeRequest(wanted=tuple(map(read_wanted, want or ())), kinds=tuple(map(read_kind, like or ())), group=group)
+        gpolicy.SizeRequest(
+            wanted=tuple(map(read_wanted, want or ())), kinds=tuple(map(read_kind, like or ())), group=group
+        )
         if want
         else None
     )
 
     def work(target: Target) -> Report:
-        cluster = open_target(target, what_if, limits)
+        cluster = target.open(what_if, limits)
         if request is None:
-            full = fill_group(cluster, group, stop=after(seconds), working=working)
+            full = gpolicy.fill_group(cluster, group, stop=gpolicy.after(seconds), working=working)
             return report_under(target.path, lambda: full_answer(full), lambda: full_data(full))
-        report = size_group(cluster, request, stop=after(seconds), working=working)
+        report = gpolicy.size_group(cluster, request, stop=gpolicy.after(seconds), working=working)
         moves = f"{one} group={report.group}" if one and any(report.nodes) else ""
-        instead = _moves_for(cluster, moves, after(seconds), "instead of nodes: ", else_why=True) if moves else ()
+        stop = gpolicy.after(seconds)
+        instead = _moves_for(cluster, moves, stop, "instead of nodes: ", else_why=True) if moves else ()
         return report_under(target.path, lambda: size_answer(report, *instead), lambda: size_data(report))
 
     return run(work, clusters, given, outputs, verb="size")

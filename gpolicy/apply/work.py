@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from gpolicy.apply.journal import Fate, StepAttempt
+from gpolicy.apply.journals import Fate, StepAttempt
 from gpolicy.cluster.state import HIDDEN_BY_RAPI, ClusterState, Identity, Unreadable
 from gpolicy.cluster.state_files import state_digest
 from gpolicy.ganeti.commands import Route
