@@ -13,12 +13,10 @@ from collections import defaultdict
 from collections.abc import Sequence
 from functools import reduce
 
-from gpolicy.allocator.cluster_data import Disk, Instance
+from gpolicy.allocator.cluster_data import NO_NODE, Disk, FailReason, Instance, Node
 from gpolicy.allocator.engines import answered, instance_on_nodes, loaded_library, opened_engine, too_long
-from gpolicy.allocator.enumerations import NO_NODE, FailReason
 from gpolicy.allocator.native.library import NativeEngine, Placed, Question
 from gpolicy.allocator.native.streams import ClusterNumbers, UnfitError, refuse_absurd_numbers
-from gpolicy.allocator.node import Node
 from gpolicy.allocator.node_changes import accepted, add_load, add_primary, add_secondary
 from gpolicy.allocator.placement import Candidates
 from gpolicy.allocator.redundancy import CapacityRules

@@ -9,11 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from gpolicy.allocator.cluster_data import Instance, InstancePolicy
+from gpolicy.allocator.cluster_data import AllocPolicy, DiskTemplate, FailReason, Instance, InstancePolicy, Node
 from gpolicy.allocator.engines import compiled_dedicated
-from gpolicy.allocator.enumerations import AllocPolicy, DiskTemplate, FailReason
 from gpolicy.allocator.merge import Cluster
-from gpolicy.allocator.node import Node
 from gpolicy.allocator.node_changes import accepted, add_primary, add_secondary
 from gpolicy.allocator.placement import (
     Attempt,

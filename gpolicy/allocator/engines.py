@@ -9,30 +9,28 @@ Without a compiled engine every question warns (SlowAllocatorWarning).
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping, Sequence
 
 from gpolicy.allocator import redundancy
-from gpolicy.allocator.enumerations import NO_NODE, AllocPolicy
+from gpolicy.allocator.cluster_data import NO_NODE, AllocPolicy, Group, Instance
 from gpolicy.allocator.ghc_numbers import DivisionError
 from gpolicy.allocator.instance_moves import InstanceMove, MoveKind, node_at
 from gpolicy.allocator.native.library import Leaving, NativeEngine, Question, Status, Unlisted, load
 from gpolicy.allocator.native.streams import ClusterNumbers, UnfitError
 from gpolicy.allocator.node_changes import accepted, add_primary, add_secondary
 from gpolicy.allocator.placement import Attempt, Placement, SingleCandidates, try_allocate
-from gpolicy.allocator.redundancy import CapacityRules, redundancy_predicate
+from gpolicy.allocator.redundancy import CapacityRules, Instances, redundancy_predicate
 from gpolicy.errors import InputError
 from gpolicy.light_dataclasses import dataclass, replace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import ctypes
-    from collections.abc import Mapping, Sequence
     from typing import Any
 
-    from gpolicy.allocator.cluster_data import Group, Instance
     from gpolicy.allocator.evacuation import Departure
     from gpolicy.allocator.native.library import MoveRules, NativeResult
     from gpolicy.allocator.placement import Candidates, FailCounts, Nodes
-    from gpolicy.allocator.redundancy import Instances
 
 NO_CANDIDATES = SingleCandidates(())
 MOST_PLACEMENTS = 1 << 20

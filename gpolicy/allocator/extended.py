@@ -11,11 +11,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
-from gpolicy.allocator.cluster_data import Instance
+from gpolicy.allocator.cluster_data import DiskTemplate, FailReason, Instance, Node
 from gpolicy.allocator.compiled_allocation import Budget, CompiledAllocator
-from gpolicy.allocator.enumerations import DiskTemplate, FailReason
 from gpolicy.allocator.ghc_numbers import truncate
-from gpolicy.allocator.node import Node
 from gpolicy.allocator.placement import NO_FAILURES, Candidates, FailCounts, Nodes, add_counts
 from gpolicy.allocator.redundancy import CapacityRules, Instances
 from gpolicy.allocator.repeated_allocation import AllocationState, Allocator, ReferenceEngine

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from gpolicy.allocator.cluster_data import Disk, Instance
-from gpolicy.allocator.enumerations import DiskTemplate, FailReason
+from gpolicy.allocator.cluster_data import Disk, DiskTemplate, FailReason, Instance
 from gpolicy.allocator.ghc_numbers import DivisionError
 from gpolicy.allocator.placement import (
     NO_FAILURES,

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
-from gpolicy.allocator.cluster_data import Group, Instance
+from gpolicy.allocator.cluster_data import NO_NODE, AllocPolicy, DiskTemplate, FailReason, Group, Instance
 from gpolicy.allocator.engines import find_placement
-from gpolicy.allocator.enumerations import NO_NODE, AllocPolicy, DiskTemplate, FailReason
 from gpolicy.allocator.ghc_numbers import fixed, sorted_by_score
 from gpolicy.allocator.merge import Cluster
 from gpolicy.allocator.node_changes import remove_primary

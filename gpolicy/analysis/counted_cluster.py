@@ -12,15 +12,24 @@ from functools import cached_property
 from typing import TypeVar
 from weakref import ref
 
-from gpolicy.allocator.cluster_data import ClusterData, Group, Instance, InstancePolicy, Spec, SpecPair
+from gpolicy.allocator.cluster_data import (
+    NO_NODE,
+    AllocPolicy,
+    DiskTemplate,
+    FailReason,
+    Group,
+    Instance,
+    InstancePolicy,
+    Spec,
+    SpecPair,
+)
 from gpolicy.allocator.cluster_score import WEIGHTS, Weights
 from gpolicy.allocator.compiled_allocation import Budget, CompiledAllocator
 from gpolicy.allocator.configured_resources import NodeResources
 from gpolicy.allocator.engines import Usable, is_redundant, usable_groups
-from gpolicy.allocator.enumerations import NO_NODE, AllocPolicy, DiskTemplate, FailReason
 from gpolicy.allocator.extended import memory_left, refuse_minutes
 from gpolicy.allocator.ghc_numbers import DivisionError
-from gpolicy.allocator.merge import Cluster
+from gpolicy.allocator.merge import Cluster, ClusterData
 from gpolicy.allocator.placement import NO_FAILURES, Candidates, NoCandidatesError, candidate_nodes
 from gpolicy.allocator.redundancy import CapacityRules
 from gpolicy.allocator.repeated_allocation import AllocationState, Allocator

@@ -6,11 +6,10 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
-from gpolicy.allocator.cluster_data import ClusterData, Instance
+from gpolicy.allocator.cluster_data import NO_NODE, DiskTemplate, Instance
 from gpolicy.allocator.cluster_score import WEIGHTS, Weights
 from gpolicy.allocator.compiled_allocation import MOST_STEPS, Budget
-from gpolicy.allocator.enumerations import NO_NODE, DiskTemplate
-from gpolicy.allocator.merge import Cluster, inconsistent_nodes
+from gpolicy.allocator.merge import Cluster, ClusterData, inconsistent_nodes
 from gpolicy.analysis.allocator_input import require
 from gpolicy.analysis.basis import Basis, Settled, on_primary, settle
 from gpolicy.analysis.counted_cluster import CountedCluster

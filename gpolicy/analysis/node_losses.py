@@ -16,10 +16,8 @@ from itertools import combinations
 from math import comb
 from typing import Final
 
-from gpolicy.allocator.cluster_data import Instance
+from gpolicy.allocator.cluster_data import DiskTemplate, Instance, Node
 from gpolicy.allocator.engines import engine_cluster
-from gpolicy.allocator.enumerations import DiskTemplate
-from gpolicy.allocator.node import Node
 from gpolicy.analysis.counted_cluster import CountedCluster
 from gpolicy.analysis.loaded_state import check_group, load_state
 from gpolicy.analysis.losses import Loss, SureLosses, lose

@@ -6,13 +6,11 @@ once counts as often, and a vertex may be its own neighbour.
 
 from __future__ import annotations
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
-    Graph = Mapping[int, Sequence[int]]
-    Colours = Mapping[int, int]
-    Found = list[tuple[str, list[list[int]]]]
+Graph = Mapping[int, Sequence[int]]
+Colours = Mapping[int, int]
+Found = list[tuple[str, list[list[int]]]]
 
 
 def colour_nodes(graph: Graph) -> Found:

@@ -7,8 +7,8 @@ import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 
+from gpolicy.allocator.cluster_data import Node
 from gpolicy.allocator.merge import Cluster, merge
-from gpolicy.allocator.node import Node
 from gpolicy.allocator.request_options import RequestError, RequestOptions
 from gpolicy.errors import InputError
 from gpolicy.ganeti.releases import RELEASE_PATH

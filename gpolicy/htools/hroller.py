@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping, Sequence
 
-from gpolicy.allocator.enumerations import NO_NODE
+from gpolicy.allocator.cluster_data import NO_NODE, Node
 from gpolicy.errors import InputError
 from gpolicy.htools import backends
-from gpolicy.htools.colouring import colour_nodes
+from gpolicy.htools.colouring import Found, colour_nodes
 from gpolicy.htools.haskell_text import shown_ints, shown_strings
-from gpolicy.htools.reboot_groups import is_redundant, split_groups
+from gpolicy.htools.reboot_groups import RebootGroup, is_redundant, split_groups
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from gpolicy.allocator.merge import Cluster
-    from gpolicy.allocator.node import Node
-    from gpolicy.htools.colouring import Found
     from gpolicy.htools.program_options import Options
-    from gpolicy.htools.reboot_groups import RebootGroup
 
 
 def run(options: Options) -> None:

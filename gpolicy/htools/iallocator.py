@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Mapping
 
-from gpolicy.allocator.cluster_data import ClusterData, Disk, Group, Instance, NodeData
-from gpolicy.allocator.enumerations import BY_ADMIN_STATE, NO_NODE, InstanceStatus
+from gpolicy.allocator.cluster_data import BY_ADMIN_STATE, NO_NODE, Disk, Group, Instance, InstanceStatus, NodeData
+from gpolicy.allocator.merge import ClusterData
 from gpolicy.errors import InputError
 from gpolicy.htools import json_fields
-from gpolicy.htools.json_fields import Fields, as_list, plain_object
+from gpolicy.htools.json_fields import Fields, Json, as_list, plain_object
 from gpolicy.light_dataclasses import dataclass
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
     from typing import Any, TypeVar
-
-    from gpolicy.htools.json_fields import Json
 
     Item = TypeVar("Item")
 

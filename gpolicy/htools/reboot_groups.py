@@ -6,7 +6,9 @@ next groups, each from the initial state. Only memory, disk and spindles count, 
 
 from __future__ import annotations
 
-from gpolicy.allocator.enumerations import NO_NODE, DiskTemplate, FailReason
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+
+from gpolicy.allocator.cluster_data import NO_NODE, DiskTemplate, FailReason, Instance, Node
 from gpolicy.allocator.instance_moves import node_at
 from gpolicy.allocator.node_changes import add_primary, add_secondary, remove_primary, remove_secondary
 from gpolicy.errors import InputError
@@ -14,11 +16,7 @@ from gpolicy.light_dataclasses import dataclass, replace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
     from typing import Any
-
-    from gpolicy.allocator.cluster_data import Instance
-    from gpolicy.allocator.node import Node
 
     Change = tuple[dict[int, Any], int, Any]
 

@@ -7,14 +7,13 @@ from collections.abc import Iterator, Mapping
 from time import strptime
 from typing import TYPE_CHECKING, Final
 
-from gpolicy.provenance import FORM
+from gpolicy.provenance import FORM, Provenance
 from gpolicy.report.prometheus import Labels, Metric, MetricSet, Samples
 
 if TYPE_CHECKING:
     from gpolicy.analysis.capacity import CapacityReport, GroupCapacity
     from gpolicy.analysis.health import ClusterHealth, GroupHealth
     from gpolicy.cluster.state import ClusterState
-    from gpolicy.provenance import Provenance
 
 _MIB: Final = 1024**2
 _OF_BOTH: Final = {

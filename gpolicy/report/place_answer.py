@@ -6,8 +6,7 @@ import itertools
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from gpolicy.allocator.cluster_data import Disk, Instance
-from gpolicy.allocator.enumerations import AllocPolicy
+from gpolicy.allocator.cluster_data import AllocPolicy, Disk, Instance
 from gpolicy.analysis.binding import UNKNOWN_SPINDLES, Cause
 from gpolicy.analysis.place_report import Candidate, GroupTrial, Instead, PlaceReport
 from gpolicy.analysis.spec_pairs import pair_title

@@ -10,7 +10,7 @@ from functools import partial
 from importlib import import_module
 from typing import Any, Final
 
-from gpolicy.allocator.node import Node
+from gpolicy.allocator.cluster_data import Node
 from gpolicy.analysis.allocator_input import not_known
 from gpolicy.analysis.node_use import node_uses
 from gpolicy.analysis.spec_pairs import MINMAX

@@ -6,8 +6,7 @@ from collections.abc import Iterable
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
-from gpolicy.allocator.cluster_data import SpecPair
-from gpolicy.allocator.enumerations import DiskTemplate
+from gpolicy.allocator.cluster_data import DiskTemplate, SpecPair
 from gpolicy.analysis.capacity import spec_values
 from gpolicy.data import data_directory
 from gpolicy.ganeti.amounts import exact_size, format_size

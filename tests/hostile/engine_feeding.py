@@ -16,11 +16,10 @@ from types import FrameType
 
 from gpolicy.allocator.balancing import Goal, Search, engine_search, law_search
 from gpolicy.allocator.balancing import balance as balance_nodes
-from gpolicy.allocator.cluster_data import DEFAULT_POLICY
+from gpolicy.allocator.cluster_data import DEFAULT_POLICY, NO_NODE
 from gpolicy.allocator.compiled_allocation import CompiledAllocator
 from gpolicy.allocator.dedicated_nodes import search_dedicated
 from gpolicy.allocator.engines import compiled_attempt, compiled_redundancy
-from gpolicy.allocator.enumerations import NO_NODE
 from gpolicy.allocator.evacuation import EvacuationMode, evacuate_nodes
 from gpolicy.allocator.ghc_numbers import DivisionError
 from gpolicy.allocator.merge import Cluster

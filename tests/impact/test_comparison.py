@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from gpolicy.allocator.cluster_data import ClusterData
-from gpolicy.allocator.merge import Cluster, merge
+from gpolicy.allocator.merge import Cluster, ClusterData, merge
 from gpolicy.impact.capacity_change import capacity_change
 from gpolicy.impact.comparison import Sides
 from gpolicy.impact.impact import resource_model_change

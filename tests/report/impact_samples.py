@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from gpolicy.allocator.cluster_data import Spec, SpecPair
-from gpolicy.allocator.enumerations import DiskTemplate
+from gpolicy.allocator.cluster_data import DiskTemplate, Spec, SpecPair
 from gpolicy.analysis.basis import Basis, BasisKind
 from gpolicy.analysis.binding import Binding, Cause, Room, Stranded
 from gpolicy.analysis.capacity import GroupCapacity, PlacedSize, SpecCapacity
