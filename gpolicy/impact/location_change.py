@@ -6,15 +6,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass, fields, replace
 from typing import Generic, TypeVar
 
-from gpolicy.analysis.health import (
-    DesiredLocationMissing,
-    DomainConflict,
-    ExclusionConflict,
-    ExclusionUnsatisfiable,
-    LocationFacts,
-    SharedDomain,
-    Unmovable,
-)
+from gpolicy.analysis import health
 from gpolicy.impact.comparison import Sides
 
 T = TypeVar("T")
@@ -36,17 +28,17 @@ class Compared(Generic[T]):
 class LocationChange:
     """What the changes do to locations and migration."""
 
-    shared_domains: Compared[SharedDomain] = Compared()
+    shared_domains: Compared[health.SharedDomain] = Compared()
     """Mirrored instances with both nodes in one failure domain."""
-    exclusion_conflicts: Compared[ExclusionConflict] = Compared()
+    exclusion_conflicts: Compared[health.ExclusionConflict] = Compared()
     """Instances with one exclusion tag on one primary node."""
-    domain_conflicts: Compared[DomainConflict] = Compared()
+    domain_conflicts: Compared[health.DomainConflict] = Compared()
     """Instances with one exclusion tag whose primary nodes share a failure domain."""
-    unsatisfiable: Compared[ExclusionUnsatisfiable] = Compared()
+    unsatisfiable: Compared[health.ExclusionUnsatisfiable] = Compared()
     """More instances with one exclusion tag than places."""
-    stranded: Compared[Unmovable] = Compared()
+    stranded: Compared[health.Unmovable] = Compared()
     """Instances that no node may receive, as far as migration tags go."""
-    desired_missing: Compared[DesiredLocationMissing] = Compared()
+    desired_missing: Compared[health.DesiredLocationMissing] = Compared()
     """Instances with a desired location that no node of their group has."""
 
     @property
@@ -58,8 +50,8 @@ class LocationChange:
 
 def location_change(compared: Sides) -> LocationChange:
     """Return what differs between two states of a cluster in location and migration; groups by their names after."""
-    old = LocationFacts(compared.before, {match.before: match.name for match in compared.groups if match.before})
-    new = LocationFacts(compared.after, {})
+    old = health.LocationFacts(compared.before, {match.before: match.name for match in compared.groups if match.before})
+    new = health.LocationFacts(compared.after, {})
     return LocationChange(
         shared_domains=_compare_domains(old.shared_domains(), new.shared_domains()),
         exclusion_conflicts=_compare(
@@ -81,14 +73,16 @@ def _compare(old: Iterable[T], new: Iterable[T], key: Callable[[T], Hashable]) -
     )
 
 
-def _compare_domains(old: Iterable[SharedDomain], new: Iterable[SharedDomain]) -> Compared[SharedDomain]:
+def _compare_domains(
+    old: Iterable[health.SharedDomain], new: Iterable[health.SharedDomain]
+) -> Compared[health.SharedDomain]:
     """Compare tag by tag: a pair of nodes may share one domain still and another one newly."""
 
-    def single(items: Iterable[SharedDomain]) -> Iterator[SharedDomain]:
+    def single(items: Iterable[health.SharedDomain]) -> Iterator[health.SharedDomain]:
         return (replace(item, tags=(tag,)) for item in items for tag in item.tags)
 
-    def joined(items: Iterable[SharedDomain]) -> tuple[SharedDomain, ...]:
-        tags: dict[SharedDomain, list[str]] = {}
+    def joined(items: Iterable[health.SharedDomain]) -> tuple[health.SharedDomain, ...]:
+        tags: dict[health.SharedDomain, list[str]] = {}
         for item in items:
             tags.setdefault(replace(item, tags=()), []).extend(item.tags)
         return tuple(replace(item, tags=tuple(found)) for item, found in tags.items())
