@@ -20,9 +20,7 @@ from gpolicy.findings import Accepted, Severity
 from gpolicy.ganeti.parameter import TakesEffect
 from gpolicy.ganeti.releases import unknown_release
 from gpolicy.impact.comparison import Sides
-from gpolicy.impact.impact import PARTS, Impact
-from gpolicy.impact.location_change import LocationChange
-from gpolicy.impact.redundancy_change import RedundancyChange
+from gpolicy.impact.impact import PARTS, Impact, LocationChange, RedundancyChange
 from gpolicy.impact.violation_change import ViolationChange
 from gpolicy.plan.built_in_guards import GuardResult, can_be_allowed
 from gpolicy.plan.change import MAY_VIOLATE, NAME, TAGS, Change, ChangeAction, Risk
@@ -31,8 +29,8 @@ from gpolicy.plan.step import Step
 from gpolicy.policy.source_file import Files
 from gpolicy.printable import count, listed, some
 from gpolicy.report import answer, values_text
-from gpolicy.report.accepted_section import accepted_figure, accepted_section
 from gpolicy.report.capacity_section import headline, headline_falls
+from gpolicy.report.findings_text import accepted_figure, accepted_section
 from gpolicy.report.pictures import MEMORY, GroupPicture, domain_pictures, group_pictures, spec_pictures
 from gpolicy.report.plan_words import amount, change_words, full_verdict, pair_changes, tag_changes
 from gpolicy.report.remedy_section import remedy_figures

@@ -39,9 +39,16 @@ from gpolicy.impact.exclusive_storage_change import (
     Turn,
     VolumeGroup,
 )
-from gpolicy.impact.impact import Impact, KindChange, RemedyChange, ResourceModelChange
-from gpolicy.impact.location_change import Compared, LocationChange
-from gpolicy.impact.redundancy_change import GroupRedundancyChange, RedundancyChange
+from gpolicy.impact.impact import (
+    Compared,
+    GroupRedundancyChange,
+    Impact,
+    KindChange,
+    LocationChange,
+    RedundancyChange,
+    RemedyChange,
+    ResourceModelChange,
+)
 from gpolicy.impact.violation_change import (
     InstanceViolation,
     NodeViolation,

@@ -13,7 +13,7 @@ from gpolicy.checking.pairs import amount
 from gpolicy.checking.rule import Hit, Same, When, error, hit, see, warning
 from gpolicy.findings import NO_PLAN, RuleParameter, Severity, Span
 from gpolicy.ganeti.parameter import Level, Path
-from gpolicy.policy.kinds import BUILT_IN, Measure
+from gpolicy.policy.kinds import BUILT_IN, Guard, Measure
 from gpolicy.policy.source_file import Located
 from gpolicy.printable import count, named, some
 from gpolicy.rules.shared import moved, promised_disk
@@ -21,12 +21,11 @@ from gpolicy.rules.shared import moved, promised_disk
 if TYPE_CHECKING:
     from gpolicy.analysis.violations import ParameterBreach, PolicyViolation
     from gpolicy.checking.tags import Tag
-    from gpolicy.impact.location_change import LocationChange
+    from gpolicy.impact.impact import LocationChange
     from gpolicy.impact.violation_change import ViolationChange
     from gpolicy.plan.built_in_guards import GuardResult
     from gpolicy.plan.change import Objection
     from gpolicy.plan.projection import Prospect
-    from gpolicy.policy.kinds import Guard
     from gpolicy.policy.model import Declared
 
 _CAUSES: Final = {"disk-templates": DISK_TEMPLATES, "spindles": EXCLUSIVE_STORAGE}
