@@ -24,10 +24,9 @@ from gpolicy.allocator.cluster_data import (
     SpecPair,
 )
 from gpolicy.allocator.cluster_score import WEIGHTS, Weights
-from gpolicy.allocator.compiled_allocation import Budget, CompiledAllocator
+from gpolicy.allocator.compiled_allocation import Budget, CompiledAllocator, memory_left, refuse_minutes
 from gpolicy.allocator.configured_resources import NodeResources
 from gpolicy.allocator.engines import Usable, is_redundant, usable_groups
-from gpolicy.allocator.extended import memory_left, refuse_minutes
 from gpolicy.allocator.ghc_numbers import DivisionError
 from gpolicy.allocator.merge import Cluster, ClusterData
 from gpolicy.allocator.placement import NO_FAILURES, Candidates, NoCandidatesError, candidate_nodes

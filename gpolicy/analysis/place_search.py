@@ -12,9 +12,9 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from gpolicy.allocator.cluster_data import AllocPolicy, FailReason, Instance, Node
+from gpolicy.allocator.compiled_allocation import memory_for_instances, memory_left, sets_of
 from gpolicy.allocator.dedicated_nodes import try_each_dedicated
 from gpolicy.allocator.engines import find_placement, is_redundant
-from gpolicy.allocator.extended import memory_for_instances, memory_left, sets_of
 from gpolicy.allocator.ghc_numbers import sorted_by_score
 from gpolicy.allocator.merge import Cluster
 from gpolicy.allocator.node_changes import accepted

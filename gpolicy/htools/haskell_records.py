@@ -11,9 +11,8 @@ from functools import cache
 from operator import attrgetter
 
 from gpolicy.allocator.cluster_data import AllocPolicy, Disk, DiskTemplate, Instance, Load, Node
-from gpolicy.allocator.ghc_numbers import shown_float
+from gpolicy.allocator.ghc_numbers import shown_argument, shown_float, shown_ints, shown_peers, shown_string
 from gpolicy.allocator.instance_moves import is_split
-from gpolicy.htools.haskell_text import shown_argument, shown_ints, shown_peers, shown_string
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -10,14 +10,13 @@ from math import isnan
 from gpolicy.allocator.balancing import Balanced, Goal, balance, engine_search
 from gpolicy.allocator.cluster_data import NO_NODE, Instance, InstanceStatus, Load, Node
 from gpolicy.allocator.cluster_score import COMPONENTS, cluster_score, least_reserved, ordered_sum
-from gpolicy.allocator.ghc_numbers import divide, fixed, general
+from gpolicy.allocator.ghc_numbers import divide, fixed, general, shown_strings
 from gpolicy.allocator.instance_moves import MoveKind, is_split
 from gpolicy.allocator.merge import Cluster
 from gpolicy.allocator.native.library import MoveRules
 from gpolicy.errors import InputError
 from gpolicy.ganeti.htools_reading import parse_float
 from gpolicy.htools import backends
-from gpolicy.htools.haskell_text import shown_strings
 from gpolicy.htools.hbal_commands import command_lines, job_sets, touched_nodes
 from gpolicy.htools.json_fields import Fields, Json, as_float, as_int, as_list, as_object, as_text, parse_json
 from gpolicy.htools.program_options import Options

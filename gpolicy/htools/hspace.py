@@ -91,7 +91,7 @@ def _usable(cluster: Cluster, nodes: Mapping[int, Node], options: Options, *, in
 
 def _show_bad(cluster: Cluster, nodes: Mapping[int, Node], options: Options) -> None:
     """Print the nodes and groups that fail N+1 already, even if they may still be used (`-v -v -v`)."""
-    from gpolicy.htools.haskell_text import shown_strings  # noqa: PLC0415 - only what is needed
+    from gpolicy.allocator.ghc_numbers import shown_strings  # noqa: PLC0415 - only what is needed
 
     bad = [node.facts.name for node in nodes.values() if node.fails_n1 and not node.facts.offline]
     if bad:

@@ -8,13 +8,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from gpolicy.allocator import cluster_data
-from gpolicy.allocator.ghc_numbers import fixed, shown_float
+from gpolicy.allocator.ghc_numbers import fixed, shown_float, shown_strings
 from gpolicy.allocator.merge import Cluster, ClusterData
 from gpolicy.errors import InputError
 from gpolicy.ganeti.htools_formats import GroupLine, InstanceLine, NodeLine, PolicyLine, columns_of, is_silent, sections
 from gpolicy.ganeti.htools_reading import named, parse_float, parse_int, split
 from gpolicy.htools.backends import node_name
-from gpolicy.htools.haskell_text import shown_strings
 from gpolicy.light_dataclasses import replace
 
 TYPE_CHECKING = False

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from gpolicy.allocator.balancing import possible_moves
 from gpolicy.allocator.cluster_data import NO_NODE, DiskTemplate, FailReason, Instance, Node
-from gpolicy.allocator.extended import memory_left
+from gpolicy.allocator.compiled_allocation import memory_left
 from gpolicy.allocator.instance_moves import InstanceMove, Moved, MoveKind, apply_move
 from gpolicy.allocator.native.library import MoveRules
 from gpolicy.allocator.placement import Nodes

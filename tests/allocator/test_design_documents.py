@@ -10,13 +10,12 @@ from hypothesis import strategies as st
 
 from gpolicy.allocator.cluster_data import Disk, DiskTemplate, FailReason, Group, InstanceStatus, Node, SpecPair
 from gpolicy.allocator.cluster_score import COMPONENTS, cluster_score, component_values, statistics
-from gpolicy.allocator.compiled_allocation import CompiledAllocator
+from gpolicy.allocator.compiled_allocation import CompiledAllocator, memory_for_instances
 from gpolicy.allocator.configured_resources import (
     NodeResources,
     configured_cluster,
 )
 from gpolicy.allocator.dedicated_nodes import allocation_vector, sample_instances
-from gpolicy.allocator.extended import memory_for_instances
 from gpolicy.allocator.instance_moves import InstanceMove, MoveKind, apply_move, may_migrate
 from gpolicy.allocator.merge import ClusterData, inconsistent_nodes, merge
 from gpolicy.allocator.node_changes import add_primary
