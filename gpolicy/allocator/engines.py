@@ -96,7 +96,7 @@ def compiled_dedicated(
 ) -> tuple[FailCounts, int, tuple[int, ...]] | None:
     """Return failures, successes and the nodes of the best candidate (or none) on dedicated nodes.
 
-    `nodes` are those of the candidates (`dedicated_nodes.search_dedicated`). Return None to ask the law.
+    `nodes` are those of the candidates (`requests.search_dedicated`). Return None to ask the law.
     """
     opened = engine_cluster(nodes, None, candidates, CapacityRules(force=force), instance)
     found = _ask_about(instance, Question.DEDICATED, opened)

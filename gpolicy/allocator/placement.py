@@ -76,7 +76,7 @@ Candidates = SingleCandidates | PairCandidates
 class Placement:
     """A possible placement: the changed nodes, the instance with its nodes, and the score after it.
 
-    On dedicated nodes (`gpolicy.allocator.dedicated_nodes`) the score is not used; `lost` is the number of lost slots
+    On dedicated nodes (`gpolicy.allocator.requests`) the score is not used; `lost` is the number of lost slots
     of each size, `disk_left` (MiB) the remaining disk.
     """
 

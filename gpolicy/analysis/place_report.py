@@ -12,11 +12,10 @@ from typing import Final
 
 from gpolicy.allocator.cluster_data import AllocPolicy, Disk, Instance, InstancePolicy, Node, Spec, SpecPair
 from gpolicy.allocator.cluster_score import WEIGHTS
-from gpolicy.allocator.dedicated_nodes import allocation_vector, biggest_first, sample_instances
 from gpolicy.allocator.ghc_numbers import fixed
 from gpolicy.allocator.merge import Cluster
 from gpolicy.allocator.policy_check import check_ipolicy, check_pair
-from gpolicy.allocator.requests import Wanted
+from gpolicy.allocator.requests import Wanted, allocation_vector, biggest_first, sample_instances
 from gpolicy.analysis.allocator_input import charged_space
 from gpolicy.analysis.basis import StateReport
 from gpolicy.analysis.binding import Cause, pair_distance

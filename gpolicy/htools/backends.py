@@ -138,8 +138,7 @@ def load_data(options: Options) -> ClusterData:
 
 def _read_document(text: str) -> ClusterData:
     """Return the cluster of an iallocator document, whose request must be valid, too."""
-    from gpolicy.htools.hail import parse_request  # noqa: PLC0415 - only what is needed
-    from gpolicy.htools.iallocator import parse_document  # noqa: PLC0415 - only what is needed
+    from gpolicy.htools.hail import parse_document, parse_request  # noqa: PLC0415 - only what is needed
 
     try:
         document = parse_document(text)

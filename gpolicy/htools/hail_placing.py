@@ -9,8 +9,7 @@ from gpolicy.allocator.merge import DESIRED_PREFIX, EXCLUSION_PREFIX, Cluster, t
 from gpolicy.allocator.redundancy import settled
 from gpolicy.allocator.request_options import RequestError, RequestOptions
 from gpolicy.allocator.requests import Wanted, allocate, allocate_many
-from gpolicy.htools.hail import PREFIX, HailAnswer, HailRequest, names_of
-from gpolicy.htools.iallocator import parse_instance
+from gpolicy.htools.hail import PREFIX, HailAnswer, HailRequest, names_of, parse_instance
 from gpolicy.htools.json_fields import Fields, Json, as_list, as_object, as_text, as_texts
 from gpolicy.light_dataclasses import replace
 

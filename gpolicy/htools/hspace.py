@@ -10,7 +10,7 @@ from gpolicy.allocator.cluster_data import DiskTemplate, FailReason, Instance, N
 from gpolicy.allocator.cluster_score import cluster_score, ordered_sum
 from gpolicy.allocator.compiled_allocation import Budget, CompiledAllocator
 from gpolicy.allocator.engines import Usable, usable_groups
-from gpolicy.allocator.ghc_numbers import divide, fixed, shown_float, truncate
+from gpolicy.allocator.ghc_numbers import divide, fixed, shown_float, shown_strings, truncate
 from gpolicy.allocator.merge import Cluster
 from gpolicy.allocator.placement import Candidates, NoCandidatesError, PairCandidates, SingleCandidates, candidate_nodes
 from gpolicy.allocator.repeated_allocation import AllocationState, Allocator
@@ -91,8 +91,6 @@ def _usable(cluster: Cluster, nodes: Mapping[int, Node], options: Options, *, in
 
 def _show_bad(cluster: Cluster, nodes: Mapping[int, Node], options: Options) -> None:
     """Print the nodes and groups that fail N+1 already, even if they may still be used (`-v -v -v`)."""
-    from gpolicy.allocator.ghc_numbers import shown_strings  # noqa: PLC0415 - only what is needed
-
     bad = [node.facts.name for node in nodes.values() if node.fails_n1 and not node.facts.offline]
     if bad:
         sys.stderr.write(f"Bad nodes: {shown_strings(bad)}\n")

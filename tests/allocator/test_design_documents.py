@@ -15,7 +15,6 @@ from gpolicy.allocator.configured_resources import (
     NodeResources,
     configured_cluster,
 )
-from gpolicy.allocator.dedicated_nodes import allocation_vector, sample_instances
 from gpolicy.allocator.instance_moves import InstanceMove, MoveKind, apply_move, may_migrate
 from gpolicy.allocator.merge import ClusterData, inconsistent_nodes, merge
 from gpolicy.allocator.node_changes import add_primary
@@ -23,7 +22,7 @@ from gpolicy.allocator.placement import candidate_nodes
 from gpolicy.allocator.policy_check import check_ipolicy
 from gpolicy.allocator.redundancy import CapacityRules
 from gpolicy.allocator.request_options import RequestOptions
-from gpolicy.allocator.requests import Wanted, allocate
+from gpolicy.allocator.requests import Wanted, allocate, allocation_vector, sample_instances
 from gpolicy.htools.simulation import simulate
 from tests.allocator.helpers import GIB, allocator, cluster, instance, law_of, node, policy, spec, start
 

@@ -104,7 +104,7 @@ def test_hail_imports_what_a_request_needs(request_: dict[str, object], own: str
     rest = {f"gpolicy.allocator.{name}" for name in (unused, "compiled_allocation", "repeated_allocation")}
     assert loads(modules, {"gpolicy.cli.parsing", "gpolicy.cli.terminal", *rest}) == set()
     common = {"backends", "program_options"}
-    assert htools_modules(modules) == {*common, "hail", own, "iallocator", "json_fields"}
+    assert htools_modules(modules) == {*common, "hail", own, "json_fields"}
 
 
 def test_hspace_imports_what_a_count_needs(tmp_path: Path) -> None:
