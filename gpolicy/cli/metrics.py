@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,7 +14,7 @@ from gpolicy.cluster.sources import SCHEMES
 from gpolicy.errors import ExitCode, GpolicyError
 from gpolicy.opening import file_to_write, read_below, write_public
 from gpolicy.report.fleet_report import worst_exit_code
-from gpolicy.report.prometheus import LARGEST_BYTES, Labels, MetricSet, MetricsRun, Samples, exposition
+from gpolicy.report.prometheus import LARGEST_BYTES, METRICS, Labels, MetricSet, MetricsRun, Samples, exposition
 
 if TYPE_CHECKING:
     from gpolicy.cli.targets import Target, Targets, Work
@@ -57,7 +56,7 @@ def _run_one(work: Work, target: Target, verb: str, output: Path | None) -> int:
 
 
 def _write(verb: str, targets: Sequence[Target], found: Sequence[Samples | None], output: Path | None) -> None:
-    metrics: MetricSet = import_module(f"gpolicy.report.{verb}_prometheus").METRICS
+    metrics = METRICS[verb]
     runs = [MetricsRun(_identity(metrics, target), samples) for target, samples in zip(targets, found, strict=True)]
     before = None if output is None else _written_before(output)
     text = exposition(metrics, runs, now=time.time(), before=before)

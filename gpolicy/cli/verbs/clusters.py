@@ -223,7 +223,7 @@ def _compared(target: Target, selected: Sequence[str] | None, *, in_bases: bool)
     from gpolicy.cli.checking import checked_policy, reader_today  # noqa: PLC0415
     from gpolicy.cli.output import Report, named_policy  # noqa: PLC0415
     from gpolicy.report.drift_answer import drift_answer, drift_data  # noqa: PLC0415
-    from gpolicy.report.drift_prometheus import drift_metrics  # noqa: PLC0415
+    from gpolicy.report.prometheus import drift_metrics  # noqa: PLC0415
     from gpolicy.use_cases.policies import find_drift  # noqa: PLC0415
 
     path, state = target.policy, target.read()
