@@ -22,9 +22,8 @@ import checkout  # noqa: F401
 from measuring import Run, run
 from realistic import realistic
 
-from gpolicy.allocator.cluster_data import Instance
+from gpolicy.allocator.cluster_data import DiskTemplate, Instance
 from gpolicy.allocator.compiled_allocation import CompiledAllocator
-from gpolicy.allocator.enumerations import DiskTemplate
 from gpolicy.allocator.merge import merge
 from gpolicy.allocator.placement import candidate_nodes
 from gpolicy.allocator.redundancy import CapacityRules

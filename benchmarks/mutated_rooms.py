@@ -24,7 +24,7 @@ ROOMS: Final[dict[str, tuple[list[str], list[str]]]] = {
 _LEFT: Final = "it changes a count of the node that is left, by the same for all candidates"
 EQUIVALENT: Final = {
     "impact/capacity_change.py matched_pairs: number - place → (place - number)": "only the distance counts",
-    "impact/location_change.py location_change: match.before → True": "nobody asks for the name of no group",
+    "impact/impact.py location_change: match.before → True": "nobody asks for the name of no group",
     "drift/write_back.py UnitWriter.write: min → max": "any object of the unit serves",
     "drift/write_back.py (module): 200 → 201": "a bound on work",
     "cluster/volume_pools.py VolumePool.differs: 0 → 1": "without volumes the largest has 0",

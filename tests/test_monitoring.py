@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
-from gpolicy.report import capacity_prometheus, drift_prometheus
+from gpolicy.report import prometheus
 from gpolicy.report.forms import OWN_FORMS
 from tests.cli.command_line import gpolicy
 
@@ -22,8 +22,7 @@ POLICIES, MONITORING = ROOT / "policies", ROOT / "monitoring"
 RULES = yaml.safe_load((MONITORING / "alerts.yml").read_text(encoding="utf-8"))
 TESTS = yaml.safe_load((MONITORING / "alerts.test.yml").read_text(encoding="utf-8"))
 BOARD: dict[str, Any] = json.loads((MONITORING / "dashboard.json").read_text(encoding="utf-8"))
-SETS = {"capacity": capacity_prometheus.METRICS, "drift": drift_prometheus.METRICS}
-METRICS = {metrics.prefix + name for metrics in SETS.values() for name in metrics.all}
+METRICS = {metrics.prefix + name for metrics in prometheus.METRICS.values() for name in metrics.all}
 
 needs_promtool = pytest.mark.skipif(shutil.which("promtool") is None, reason="no promtool (Debian package prometheus)")
 
@@ -46,11 +45,11 @@ def expressions() -> list[str]:
 
 
 def test_every_verb_with_metrics_is_known_here() -> None:
-    assert {verb for verb, forms in OWN_FORMS.items() if "prometheus" in forms} == set(SETS)
+    assert {verb for verb, forms in OWN_FORMS.items() if "prometheus" in forms} == set(prometheus.METRICS)
 
 
 def test_names_and_units_follow_the_conventions() -> None:
-    for metrics in SETS.values():
+    for metrics in prometheus.METRICS.values():
         for name, item in metrics.all.items():
             assert re.fullmatch(r"[a-z][a-z0-9_]*[a-z0-9]", name)
             assert not name.endswith(("_total", "_count", "_sum", "_bucket"))  # of other types than gauges
@@ -119,7 +118,7 @@ def metrics(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
             settings.write(f'[clusters.{name}]\npolicy = "{name}"\nstate = "snapshot:{name}.json"\n')
     found = {}
     for which, words in {"named": ("--all",), "unnamed": ("ham", "--state", "snapshot:ham.json")}.items():
-        texts = [gpolicy(verb, *words, "--format", "prometheus", cwd=directory).stdout for verb in SETS]
+        texts = [gpolicy(verb, *words, "--format", "prometheus", cwd=directory).stdout for verb in prometheus.METRICS]
         found[which] = "".join(texts)
     return found
 

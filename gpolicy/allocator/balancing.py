@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from gpolicy.allocator.cluster_data import Instance
+from gpolicy.allocator.cluster_data import DiskTemplate, FailReason, Instance
 from gpolicy.allocator.cluster_score import cluster_score
 from gpolicy.allocator.engines import engine_cluster
-from gpolicy.allocator.enumerations import DiskTemplate, FailReason
 from gpolicy.allocator.instance_moves import InstanceMove, MoveKind, apply_move
 from gpolicy.allocator.native.library import MoveRules
 from gpolicy.allocator.native.streams import UnfitError

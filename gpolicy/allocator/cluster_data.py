@@ -1,15 +1,134 @@
-"""The input of the allocator: policies, groups, nodes and instances as plain frozen values.
+"""The values that Ganeti's allocator works on: its lists of names, policies, groups, instances and nodes.
 
-Sizes are MiB as int unless said otherwise. Totals are floats since htools reads them as doubles.
-Elements refer to each other by index, which is their place in the input.
+Enumerations are in Ganeti's own order. Sizes are MiB as int unless said otherwise; totals are floats since htools reads
+them as doubles. Elements refer to each other by index, which is their place in the input.
 """
 
 from __future__ import annotations
 
+from enum import Enum, IntEnum
 from operator import attrgetter
 
-from gpolicy.allocator.enumerations import NO_NODE, AllocPolicy, DiskTemplate, InstanceStatus
-from gpolicy.light_dataclasses import dataclass, replace
+from gpolicy.allocator.ghc_numbers import divide, truncate
+from gpolicy.light_dataclasses import dataclass, field, replace
+
+NO_NODE = -1
+"""The index for "no node", such as the secondary of an instance without one."""
+
+
+class DiskTemplate(Enum):
+    """How an instance stores its disks."""
+
+    DISKLESS = "diskless"
+    FILE = "file"
+    SHARED_FILE = "sharedfile"
+    PLAIN = "plain"
+    BLOCK = "blockdev"
+    DRBD = "drbd"
+    RBD = "rbd"
+    EXT = "ext"
+    GLUSTER = "gluster"
+
+    __hash__ = object.__hash__  # Enum's own hash is slow, and lookups are many
+
+    @property
+    def local(self) -> bool:
+        """Whether its disks are in the node's own storage (`file` counts as external)."""
+        return self in _LOCAL
+
+    @property
+    def movable_foreign(self) -> bool:
+        """Whether the N+1 test moves such an instance instead of placing a copy of it."""
+        return self in _MOVABLE_FOREIGN
+
+    @property
+    def externally_mirrored(self) -> bool:
+        """Whether it can fail over to any node of its group (hail's mirror type `external`)."""
+        return self in _EXTERNALLY_MIRRORED
+
+    @property
+    def balanced(self) -> bool:
+        """Whether hbal moves such an instance (htools, Instance: `movable`)."""
+        return self in _BALANCED
+
+
+_LOCAL = frozenset({DiskTemplate.PLAIN, DiskTemplate.DRBD})
+_MOVABLE_FOREIGN = frozenset(
+    {DiskTemplate.DISKLESS, DiskTemplate.SHARED_FILE, DiskTemplate.RBD, DiskTemplate.EXT, DiskTemplate.GLUSTER}
+)
+_EXTERNALLY_MIRRORED = _MOVABLE_FOREIGN | {DiskTemplate.BLOCK}
+_BALANCED = _EXTERNALLY_MIRRORED - {DiskTemplate.DISKLESS} | {DiskTemplate.DRBD}
+
+
+class AllocPolicy(Enum):
+    """Whether a group takes new instances, from the most to the least preferred policy."""
+
+    PREFERRED = "preferred"
+    LAST_RESORT = "last_resort"
+    UNALLOCABLE = "unallocable"
+
+    @property
+    def rank(self) -> int:
+        """The place in the order of preference; 0 is the best."""
+        return list(AllocPolicy).index(self)
+
+
+class InstanceStatus(Enum):
+    """The state of an instance in Ganeti's words."""
+
+    STATUS_DOWN = "ADMIN_down"
+    STATUS_OFFLINE = "ADMIN_offline"
+    ERROR_DOWN = "ERROR_down"
+    ERROR_UP = "ERROR_up"
+    NODE_DOWN = "ERROR_nodedown"
+    NODE_OFFLINE = "ERROR_nodeoffline"
+    RUNNING = "running"
+    USER_DOWN = "USER_down"
+    WRONG_NODE = "ERROR_wrongnode"
+
+    __hash__ = object.__hash__  # as for templates
+
+    @property
+    def running(self) -> bool:
+        """Whether an instance in this state occupies memory on its primary node."""
+        return self in _RUNNING
+
+
+_RUNNING = frozenset(InstanceStatus) - {
+    *(InstanceStatus.STATUS_DOWN, InstanceStatus.STATUS_OFFLINE, InstanceStatus.ERROR_DOWN, InstanceStatus.USER_DOWN)
+}
+
+BY_ADMIN_STATE = {
+    "up": InstanceStatus.RUNNING,
+    "down": InstanceStatus.STATUS_DOWN,
+    "offline": InstanceStatus.STATUS_OFFLINE,
+}
+"""What an instance counts as by its admin_state alone."""
+
+
+class FailReason(IntEnum):
+    """Why a placement is not possible; the number is the index in lists of counts."""
+
+    MEM = 0
+    DISK = 1
+    CPU = 2
+    N1 = 3
+    TAGS = 4
+    MIG = 5
+    DISK_COUNT = 6
+    SPINDLES = 7
+    INTERNAL = 8
+
+    @property
+    def title(self) -> str:
+        """The name as htools prints it, for example `FailMem`."""
+        return _REASON_TITLES[self]
+
+
+_REASON_TITLES = (
+    *("FailMem", "FailDisk", "FailCPU", "FailN1", "FailTags", "FailMig", "FailDiskCount", "FailSpindles"),
+    "FailInternal",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,19 +352,99 @@ _before, _between, _after = (
 """The fields of an instance before its nodes, between them and its location score, and after that."""
 
 
-@dataclass(frozen=True, slots=True)
-class ClusterData:
-    """A whole cluster as read, before the merge (`gpolicy.allocator.merge`).
+NO_LOAD: Load = (0.0, 0.0, 0.0, 0.0)
 
-    Nodes, groups and instances are in ascending index order. `hypervisor` is the cluster's default one, None if the
-    source does not show it. `n1_by_unallocated`: nodes are judged for N+1 as Ganeti 3.1.0 and later do
-    (`releases.n1_by_unallocated`).
+
+@dataclass(slots=True)
+class Node:
+    """One node: its facts, and its resources without and with (`forth_*`) forthcoming instances, as in htools.
+
+    It is a value: the functions in `node_changes` return a changed copy.
+    `primaries` and `secondaries` hold instance indices, newest first. `peers` maps primary nodes to the memory that
+    this node reserves for their failure, the entry written last at the end; `reserved_memory` is the maximum.
+    `ratio_*` are the shares in the cluster score.
     """
 
-    groups: tuple[Group, ...]
-    nodes: tuple[NodeData, ...]
-    instances: tuple[Instance, ...]
-    tags: tuple[str, ...] = ()
-    policy: InstancePolicy = DEFAULT_POLICY
-    hypervisor: str | None = None
-    n1_by_unallocated: bool = False
+    facts: NodeData
+    instance_memory: int
+    free_disk: int
+    free_spindles: int
+    used_cpus: int
+    peers: dict[int, int]
+    exclusion_tags: dict[str, int]
+    location_exclusions: dict[tuple[str, str], int]
+    ratio_disk: float
+    forth_free_memory: int
+    forth_free_disk: int
+    forth_free_spindles: int
+    forth_used_cpus: int
+    instance_spindles: float = 0.0
+    primaries: tuple[int, ...] = ()
+    secondaries: tuple[int, ...] = ()
+    reserved_memory: int = 0
+    fails_n1: bool = False
+    load: Load = NO_LOAD
+    location_score: int = 0
+    ratio_memory: float = 0.0
+    ratio_reserved: float = 0.0
+    ratio_cpu: float = 0.0
+    forth_instance_spindles: float = 0.0
+    forth_load: Load = NO_LOAD
+    forth_ratio_memory: float = 0.0
+    forth_ratio_disk: float = 0.0
+    forth_ratio_cpu: float = 0.0
+    score_values: tuple[float, ...] | None = field(default=None, compare=False, repr=False)
+
+    def copy(self) -> Node:
+        """Return a shallow copy. Its mappings are shared: replace a mapping instead of changing it."""
+        return Node(*_values(self))
+
+    def with_facts(self, facts: NodeData) -> Node:
+        """Return a copy with other facts."""
+        new = self.copy()
+        new.facts = facts
+        return new
+
+    @property
+    def index(self) -> int:
+        """The place in the input."""
+        return self.facts.index
+
+    @property
+    def unallocated_memory(self) -> int:
+        """The expected free memory (total less node and instances), less unaccounted memory."""
+        facts = self.facts
+        expected = truncate(facts.total_memory) - facts.node_memory - self.instance_memory
+        return expected - max(0, facts.unaccounted_memory)
+
+    @property
+    def available_memory(self) -> int:
+        """Unallocated memory less the reservation for another node's failure."""
+        return max(0, self.unallocated_memory - self.reserved_memory)
+
+    @property
+    def available_disk(self) -> int:
+        """Free disk above the limit of `--min-disk`."""
+        return max(0, self.free_disk - self.facts.low_disk)
+
+    @property
+    def available_cpus(self) -> int:
+        """Virtual CPUs that the ratio still allows."""
+        return max(0, self.facts.high_cpus - self.used_cpus)
+
+    @property
+    def exceeds_vcpu_ratio(self) -> bool:
+        """Whether hbal calls it policy-violating by its virtual CPUs; without CPUs, any virtual one is too many."""
+        return self.ratio_cpu > self.facts.vcpu_ratio
+
+    @property
+    def exceeds_spindle_ratio(self) -> bool:
+        """Whether hbal calls it policy-violating by the spindles in use."""
+        return self.instance_spindles > self.facts.high_spindles
+
+    def memory_ratio(self, memory: int) -> float:
+        """`memory` as a share of the node's total."""
+        return divide(memory, self.facts.total_memory)
+
+
+_values = attrgetter(*(name for name in Node.__match_args__ if name != "score_values"))

@@ -11,8 +11,8 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
 
+from gpolicy.allocator.cluster_data import Node
 from gpolicy.allocator.ghc_numbers import divide
-from gpolicy.allocator.node import Node
 from gpolicy.light_dataclasses import dataclass
 
 

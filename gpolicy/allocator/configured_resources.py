@@ -17,10 +17,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from gpolicy.allocator.cluster_data import ClusterData, Instance, NodeData
-from gpolicy.allocator.enumerations import InstanceStatus
-from gpolicy.allocator.merge import Cluster, merge
-from gpolicy.allocator.node import Node
+from gpolicy.allocator.cluster_data import Instance, InstanceStatus, Node, NodeData
+from gpolicy.allocator.merge import Cluster, ClusterData, merge
 
 _STOPPED = frozenset({InstanceStatus.STATUS_DOWN, InstanceStatus.USER_DOWN, InstanceStatus.ERROR_DOWN})
 

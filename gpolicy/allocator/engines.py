@@ -9,30 +9,28 @@ Without a compiled engine every question warns (SlowAllocatorWarning).
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping, Sequence
 
 from gpolicy.allocator import redundancy
-from gpolicy.allocator.enumerations import NO_NODE, AllocPolicy
+from gpolicy.allocator.cluster_data import NO_NODE, AllocPolicy, Group, Instance
 from gpolicy.allocator.ghc_numbers import DivisionError
 from gpolicy.allocator.instance_moves import InstanceMove, MoveKind, node_at
 from gpolicy.allocator.native.library import Leaving, NativeEngine, Question, Status, Unlisted, load
 from gpolicy.allocator.native.streams import ClusterNumbers, UnfitError
 from gpolicy.allocator.node_changes import accepted, add_primary, add_secondary
 from gpolicy.allocator.placement import Attempt, Placement, SingleCandidates, try_allocate
-from gpolicy.allocator.redundancy import CapacityRules, redundancy_predicate
+from gpolicy.allocator.redundancy import CapacityRules, Instances, redundancy_predicate
 from gpolicy.errors import InputError
 from gpolicy.light_dataclasses import dataclass, replace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import ctypes
-    from collections.abc import Mapping, Sequence
     from typing import Any
 
-    from gpolicy.allocator.cluster_data import Group, Instance
     from gpolicy.allocator.evacuation import Departure
     from gpolicy.allocator.native.library import MoveRules, NativeResult
     from gpolicy.allocator.placement import Candidates, FailCounts, Nodes
-    from gpolicy.allocator.redundancy import Instances
 
 NO_CANDIDATES = SingleCandidates(())
 MOST_PLACEMENTS = 1 << 20
@@ -98,7 +96,7 @@ def compiled_dedicated(
 ) -> tuple[FailCounts, int, tuple[int, ...]] | None:
     """Return failures, successes and the nodes of the best candidate (or none) on dedicated nodes.
 
-    `nodes` are those of the candidates (`dedicated_nodes.search_dedicated`). Return None to ask the law.
+    `nodes` are those of the candidates (`requests.search_dedicated`). Return None to ask the law.
     """
     opened = engine_cluster(nodes, None, candidates, CapacityRules(force=force), instance)
     found = _ask_about(instance, Question.DEDICATED, opened)

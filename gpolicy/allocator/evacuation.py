@@ -11,15 +11,14 @@ from enum import Enum
 from functools import partial
 from itertools import permutations
 
+from gpolicy.allocator.cluster_data import NO_NODE, DiskTemplate, FailReason, Group, Instance
 from gpolicy.allocator.cluster_score import cluster_score
-from gpolicy.allocator.enumerations import NO_NODE, DiskTemplate, FailReason
 from gpolicy.allocator.instance_moves import InstanceMove, MoveKind, apply_move, node_at
-from gpolicy.allocator.request_options import RequestError
+from gpolicy.allocator.request_options import RequestError, RequestOptions
 from gpolicy.light_dataclasses import dataclass, replace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gpolicy.allocator.cluster_data import Group, Instance
     from gpolicy.allocator.engines import Narrowing
     from gpolicy.allocator.merge import Cluster
     from gpolicy.allocator.placement import Nodes

@@ -9,15 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from enum import IntEnum
 
-from gpolicy.allocator.enumerations import NO_NODE, FailReason
-from gpolicy.allocator.node import Node
+from gpolicy.allocator.cluster_data import NO_NODE, FailReason, Instance, Node
 from gpolicy.allocator.node_changes import add_primary, add_secondary, remove_primary, remove_secondary
 from gpolicy.errors import InputError
 from gpolicy.light_dataclasses import dataclass, replace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gpolicy.allocator.cluster_data import Instance
     from gpolicy.allocator.placement import Nodes
 
 

@@ -5,21 +5,19 @@ htools calls this merging and does it for every source (htools, Loader: `mergeDa
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 
 from gpolicy.allocator import node_changes
+from gpolicy.allocator.cluster_data import DEFAULT_POLICY, Group, Instance, InstancePolicy, Load, Node, NodeData
 from gpolicy.allocator.ghc_numbers import divide, floor, truncate
-from gpolicy.allocator.node import Node
 from gpolicy.light_dataclasses import dataclass, replace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from typing import Any
 
-    from gpolicy.allocator.cluster_data import ClusterData, Group, Instance, InstancePolicy, Load, NodeData
-
-    Loads = Callable[[Instance], Load]
+Loads = Callable[[Instance], Load]
 
 EXCLUSION_PREFIX = "htools:iextags:"
 """Instance tags that no two primaries of a node may share."""
@@ -32,6 +30,24 @@ MIGRATION_PREFIX = "htools:migration:"
 ALLOW_MIGRATION_PREFIX = "htools:allowmigration:"
 
 _NOWHERE: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterData:
+    """A whole cluster as read, before the merge.
+
+    Nodes, groups and instances are in ascending index order. `hypervisor` is the cluster's default one, None if the
+    source does not show it. `n1_by_unallocated`: nodes are judged for N+1 as Ganeti 3.1.0 and later do
+    (`releases.n1_by_unallocated`).
+    """
+
+    groups: tuple[Group, ...]
+    nodes: tuple[NodeData, ...]
+    instances: tuple[Instance, ...]
+    tags: tuple[str, ...] = ()
+    policy: InstancePolicy = DEFAULT_POLICY
+    hypervisor: str | None = None
+    n1_by_unallocated: bool = False
 
 
 @dataclass(frozen=True, slots=True)

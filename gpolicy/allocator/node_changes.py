@@ -6,15 +6,12 @@ Ordinary additions keep the limits of the policy and N+1; forced ones fail only 
 
 from __future__ import annotations
 
-from gpolicy.allocator.enumerations import DiskTemplate, FailReason
+from gpolicy.allocator.cluster_data import DiskTemplate, FailReason, Instance, Load, Node, NodeData
 from gpolicy.allocator.ghc_numbers import divide
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import TypeVar
-
-    from gpolicy.allocator.cluster_data import Instance, Load, NodeData
-    from gpolicy.allocator.node import Node
 
     Key = TypeVar("Key")
     Result = TypeVar("Result")

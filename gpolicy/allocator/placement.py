@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from gpolicy.allocator.cluster_data import Group, Instance
+from gpolicy.allocator.cluster_data import AllocPolicy, FailReason, Group, Instance, Node
 from gpolicy.allocator.cluster_score import WEIGHTS, Statistic, Weights, replaced, statistics, total_score
-from gpolicy.allocator.enumerations import AllocPolicy, FailReason
 from gpolicy.allocator.ghc_numbers import sorted_by_score
-from gpolicy.allocator.node import Node
 from gpolicy.allocator.node_changes import add_primary, add_secondary
 from gpolicy.allocator.policy_check import check_ipolicy
 from gpolicy.errors import InputError
@@ -78,7 +76,7 @@ Candidates = SingleCandidates | PairCandidates
 class Placement:
     """A possible placement: the changed nodes, the instance with its nodes, and the score after it.
 
-    On dedicated nodes (`gpolicy.allocator.dedicated_nodes`) the score is not used; `lost` is the number of lost slots
+    On dedicated nodes (`gpolicy.allocator.requests`) the score is not used; `lost` is the number of lost slots
     of each size, `disk_left` (MiB) the remaining disk.
     """
 

@@ -6,8 +6,7 @@ the pairs are tried from the last to the first, and if none accepts, the reason 
 
 from __future__ import annotations
 
-from gpolicy.allocator.cluster_data import Instance, InstancePolicy, Spec, SpecPair
-from gpolicy.allocator.enumerations import DiskTemplate, FailReason
+from gpolicy.allocator.cluster_data import DiskTemplate, FailReason, Instance, InstancePolicy, Spec, SpecPair
 
 
 def check_ipolicy(policy: InstancePolicy, instance: Instance, *, exclusive: bool) -> FailReason | None:

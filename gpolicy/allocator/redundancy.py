@@ -10,11 +10,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import combinations
 
-from gpolicy.allocator.cluster_data import Instance
+from gpolicy.allocator.cluster_data import DiskTemplate, FailReason, Instance, Node
 from gpolicy.allocator.cluster_score import WEIGHTS, Weights, cluster_score
-from gpolicy.allocator.enumerations import DiskTemplate, FailReason
 from gpolicy.allocator.instance_moves import InstanceMove, MoveKind, apply_move
-from gpolicy.allocator.node import Node
 from gpolicy.allocator.node_changes import accepted, add_primary, keeps_vcpu_ratio, remove_primary
 from gpolicy.allocator.placement import Nodes, Placement, Predicate, SingleCandidates, try_allocate
 from gpolicy.light_dataclasses import dataclass, replace

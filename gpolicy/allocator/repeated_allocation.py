@@ -8,19 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from gpolicy.allocator.cluster_data import Disk, Instance
-from gpolicy.allocator.enumerations import DiskTemplate, FailReason
+from gpolicy.allocator import placement
+from gpolicy.allocator.cluster_data import Disk, DiskTemplate, FailReason, Instance
 from gpolicy.allocator.ghc_numbers import DivisionError
-from gpolicy.allocator.placement import (
-    NO_FAILURES,
-    Attempt,
-    Candidates,
-    FailCounts,
-    Nodes,
-    Placement,
-    SingleCandidates,
-    try_allocate,
-)
 from gpolicy.allocator.redundancy import CapacityRules, Instances, is_redundant, redundancy_predicate
 from gpolicy.light_dataclasses import dataclass, replace
 
@@ -41,10 +31,10 @@ class AllocationState:
     says so where that candidate may have been worse than the one chosen.
     """
 
-    nodes: Nodes
+    nodes: placement.Nodes
     instances: Instances
     placed: tuple[Instance, ...] = ()
-    failures: FailCounts = NO_FAILURES
+    failures: placement.FailCounts = placement.NO_FAILURES
     attempted: bool = False
     refused: bool = False
 
@@ -56,29 +46,33 @@ class ReferenceEngine:
     `spend` is told of the steps before each computation, and ends the work by an error.
     """
 
-    candidates: Candidates
+    candidates: placement.Candidates
     rules: CapacityRules
     spend: Callable[[int], None] = lambda _: None
 
-    def attempt(self, nodes: Nodes, instances: Instances, instance: Instance, *, checked: bool) -> Attempt:
+    def attempt(
+        self, nodes: placement.Nodes, instances: Instances, instance: Instance, *, checked: bool
+    ) -> placement.Attempt:
         """Try every candidate; with `checked` only a placement that passes the N+1 test counts."""
-        tries = self.candidates.nodes if isinstance(self.candidates, SingleCandidates) else nodes
+        tries = self.candidates.nodes if isinstance(self.candidates, placement.SingleCandidates) else nodes
         self.spend(_STEPS * len(tries) * len(nodes))
         test = redundancy_predicate(nodes, instances, self.rules)
 
-        def predicate(placement: Placement) -> bool:
+        def predicate(tried: placement.Placement) -> bool:
             self._spend_on_test(nodes, instances)
-            return test(placement)
+            return test(tried)
 
         judged, weights = predicate if checked else None, self.rules.weights
-        return try_allocate(nodes, instance, self.candidates, force=self.rules.force, predicate=judged, weights=weights)
+        return placement.try_allocate(
+            nodes, instance, self.candidates, force=self.rules.force, predicate=judged, weights=weights
+        )
 
-    def redundant(self, nodes: Nodes, instances: Instances) -> bool:
+    def redundant(self, nodes: placement.Nodes, instances: Instances) -> bool:
         """Whether every examined node can be evacuated."""
         self._spend_on_test(nodes, instances)
         return is_redundant(nodes, instances, self.rules)
 
-    def _spend_on_test(self, nodes: Nodes, instances: Instances) -> None:
+    def _spend_on_test(self, nodes: placement.Nodes, instances: Instances) -> None:
         placed_anew = sum(item.template is not DiskTemplate.DRBD for item in instances.values())
         self.spend(_STEPS * (len(instances) + placed_anew * len(nodes) ** 2))
 
@@ -189,7 +183,7 @@ class Allocator:
         return None
 
 
-def most_frequent_first(failures: FailCounts) -> list[FailReason]:
+def most_frequent_first(failures: placement.FailCounts) -> list[FailReason]:
     """Return all reasons, that to shrink by first: the one with most failures, of equals the last one."""
     return sorted(FailReason, key=lambda reason: (failures[reason], reason), reverse=True)
 

@@ -16,19 +16,22 @@ from dataclasses import dataclass, replace
 from typing import Final, TypeVar
 
 from gpolicy.allocator.cluster_data import (
+    BY_ADMIN_STATE,
     DEFAULT_POLICY,
-    ClusterData,
+    NO_NODE,
+    AllocPolicy,
     Disk,
+    DiskTemplate,
     Group,
     Instance,
     InstancePolicy,
+    InstanceStatus,
     NodeData,
     Spec,
     SpecPair,
 )
 from gpolicy.allocator.configured_resources import NodeResources, configured_cluster
-from gpolicy.allocator.enumerations import BY_ADMIN_STATE, NO_NODE, AllocPolicy, DiskTemplate, InstanceStatus
-from gpolicy.allocator.merge import Cluster, merge
+from gpolicy.allocator.merge import Cluster, ClusterData, merge
 from gpolicy.cluster.state import ClusterState, LiveGroup, LiveInstance, LiveNode, Resources
 from gpolicy.errors import GpolicyError, about
 from gpolicy.ganeti.releases import n1_by_unallocated

@@ -16,10 +16,9 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Any, Final
 
-from gpolicy.allocator.cluster_data import ClusterData, Instance, NodeData
+from gpolicy.allocator.cluster_data import NO_NODE, DiskTemplate, Instance, NodeData
 from gpolicy.allocator.configured_resources import NodeResources
-from gpolicy.allocator.enumerations import NO_NODE, DiskTemplate
-from gpolicy.allocator.merge import Cluster, merge
+from gpolicy.allocator.merge import Cluster, ClusterData, merge
 from gpolicy.analysis import allocator_input
 from gpolicy.analysis.allocator_input import Unknown
 from gpolicy.analysis.declared_resources import DeclaredNumber, compared, declared_by_policy, declared_numbers, reported

@@ -21,11 +21,9 @@ from math import floor, isfinite
 from typing import Final
 
 from gpolicy.allocator import node_changes
-from gpolicy.allocator.cluster_data import Instance, InstancePolicy, SpecPair
-from gpolicy.allocator.enumerations import NO_NODE, DiskTemplate, FailReason
+from gpolicy.allocator.cluster_data import NO_NODE, DiskTemplate, FailReason, Instance, InstancePolicy, Node, SpecPair
 from gpolicy.allocator.ghc_numbers import divide
 from gpolicy.allocator.instance_moves import InstanceMove, MoveKind
-from gpolicy.allocator.node import Node
 from gpolicy.allocator.placement import Candidates, Nodes, SingleCandidates
 from gpolicy.allocator.policy_check import check_ipolicy, check_pair
 from gpolicy.ganeti.amounts import compared_sizes, exact_size, rough_size

@@ -18,10 +18,9 @@ from functools import partial
 from itertools import groupby
 from typing import Final
 
-from gpolicy.allocator.cluster_data import Instance, Spec, SpecPair
+from gpolicy.allocator.cluster_data import DiskTemplate, Instance, Spec, SpecPair
 from gpolicy.allocator.cluster_score import WEIGHTS, Weights
 from gpolicy.allocator.engines import TooLongError
-from gpolicy.allocator.enumerations import DiskTemplate
 from gpolicy.allocator.repeated_allocation import AllocationState
 from gpolicy.analysis import loaded_state
 from gpolicy.analysis.allocator_input import Unknown

@@ -12,15 +12,13 @@ from functools import cached_property
 from typing import TypeVar
 from weakref import ref
 
-from gpolicy.allocator.cluster_data import ClusterData, Group, Instance, InstancePolicy, Spec, SpecPair
+from gpolicy.allocator import cluster_data
 from gpolicy.allocator.cluster_score import WEIGHTS, Weights
-from gpolicy.allocator.compiled_allocation import Budget, CompiledAllocator
+from gpolicy.allocator.compiled_allocation import Budget, CompiledAllocator, memory_left, refuse_minutes
 from gpolicy.allocator.configured_resources import NodeResources
 from gpolicy.allocator.engines import Usable, is_redundant, usable_groups
-from gpolicy.allocator.enumerations import NO_NODE, AllocPolicy, DiskTemplate, FailReason
-from gpolicy.allocator.extended import memory_left, refuse_minutes
 from gpolicy.allocator.ghc_numbers import DivisionError
-from gpolicy.allocator.merge import Cluster
+from gpolicy.allocator.merge import Cluster, ClusterData
 from gpolicy.allocator.placement import NO_FAILURES, Candidates, NoCandidatesError, candidate_nodes
 from gpolicy.allocator.redundancy import CapacityRules
 from gpolicy.allocator.repeated_allocation import AllocationState, Allocator
@@ -44,7 +42,7 @@ class Fit:
     """Instances."""
     binding: Binding
     """The binding resource: why no more fit."""
-    spec: Spec | None = None
+    spec: cluster_data.Spec | None = None
     """Size of each: the size's maximum, or std; None for a tiered run."""
     run_memory: int = 0
     """Memory of a whole tiered run (MiB)."""
@@ -63,12 +61,12 @@ class CountedCluster:
     by node name, which replace measured ones (design document "Resource model"). `volumes` are the sizes of the
     smallest physical volume of nodes, by name, where known. `split` instances are mirrored, but on a node of another
     group, and count on their primary only. `weights` are those of the score, `limits` those of the policy. Results are
-    remembered. `hail` is what the parameters of the cluster make of hail. Without `reports_disk`, Ganeti tells hail of
-    no disk of the nodes (`gpolicy.analysis.hail.reports_disk`).
+    remembered. `hail` is what the parameters of the cluster make of hail. `asked_for` is the template by which Ganeti
+    reports disk (`reports_disk`), None where it is not known.
     """
 
     data: ClusterData
-    template: DiskTemplate | None
+    template: cluster_data.DiskTemplate | None
     resources: Mapping[str, NodeResources] = field(default_factory=dict)
     volumes: Mapping[str, VolumeSize] = field(default_factory=dict)
     split: int = 0
@@ -76,12 +74,14 @@ class CountedCluster:
     limits: Limits = NO_LIMITS
     hspace_data: ClusterData | None = None
     hail: HailParameters = field(default_factory=HailParameters)
-    reports_disk: bool = True
+    asked_for: cluster_data.DiskTemplate | None = None
     budget: Budget = field(default_factory=Budget, compare=False)
 
     def __post_init__(self) -> None:
-        self._known: dict[Instance, tuple[Fit, bool]] = {}  # with whether the N+1 test kept a copy off a node
-        self._tiered: dict[tuple[int, Instance], tuple[AllocationState, AllocationState]] = {}
+        self._known: dict[
+            cluster_data.Instance, tuple[Fit, bool]
+        ] = {}  # with whether the N+1 test kept a copy off a node
+        self._tiered: dict[tuple[int, cluster_data.Instance], tuple[AllocationState, AllocationState]] = {}
         self._made: dict[frozenset[int], tuple[Candidates, Allocator] | None] = {}
 
     def gives_the_same(self, other: CountedCluster) -> bool:
@@ -103,7 +103,7 @@ class CountedCluster:
         )
 
     @property
-    def policy(self) -> InstancePolicy:
+    def policy(self) -> cluster_data.InstancePolicy:
         """The policy for the instances."""
         return self.data.policy
 
@@ -115,8 +115,7 @@ class CountedCluster:
     @cached_property
     def initial(self) -> AllocationState:
         """The initial state of every count."""
-        nodes = self.cluster.nodes if self.reports_disk else as_reported(self.cluster.nodes, self.template)
-        return AllocationState(nodes, self.cluster.instances)
+        return AllocationState(as_reported(self.cluster.nodes, self.asked_for), self.cluster.instances)
 
     @cached_property
     def dedicated(self) -> bool:
@@ -153,15 +152,15 @@ class CountedCluster:
         closed = not any(map(_is_open, self.cluster.groups.values())) and self.cluster.nodes
         return Binding(Cause.CLOSED if closed else Cause.NO_NODES)
 
-    def _candidates(self, groups: Mapping[int, Group] | None = None) -> Candidates | None:
+    def _candidates(self, groups: Mapping[int, cluster_data.Group] | None = None) -> Candidates | None:
         """Return the nodes, or pairs of nodes, that may take an instance, of `groups` alone."""
-        count = 2 if self.template is DiskTemplate.DRBD else 1
+        count = 2 if self.template is cluster_data.DiskTemplate.DRBD else 1
         try:
             return candidate_nodes(self.cluster.groups if groups is None else groups, self.cluster.nodes, count)
         except NoCandidatesError:
             return None
 
-    def _allocator(self, instance: Instance) -> tuple[Candidates, Allocator] | None:
+    def _allocator(self, instance: cluster_data.Instance) -> tuple[Candidates, Allocator] | None:
         """Return the candidates for `instance`, and what places it there; None if no node may take it."""
         if self.hindrance is not None:
             return None
@@ -177,7 +176,7 @@ class CountedCluster:
 
     def _make(self, refused: frozenset[int]) -> tuple[Candidates, Allocator] | None:
         groups, parts = self.cluster.groups, list[Candidates]()
-        for policy in (AllocPolicy.PREFERRED, AllocPolicy.LAST_RESORT):
+        for policy in (cluster_data.AllocPolicy.PREFERRED, cluster_data.AllocPolicy.LAST_RESORT):
             there = {index: group for index, group in groups.items() if group.alloc_policy is policy}
             found = self._candidates(there) if there else None
             if found is not None and (left := without_nodes(found, refused)) is not None:
@@ -188,13 +187,13 @@ class CountedCluster:
         assert together is not None  # noqa: S101 (its parts are not empty)
         return together, hail_allocator(parts, self.rules, self.budget, dedicated=self.dedicated)
 
-    def instance(self, spec: Spec, spindle_use: int) -> Instance:
+    def instance(self, spec: cluster_data.Spec, spindle_use: int) -> cluster_data.Instance:
         """Return a new instance of `spec` as Ganeti asks hail for it: running, its disks with their metadata."""
-        made = Instance.wanted(spec, self.template or DiskTemplate.PLAIN, spindle_use)
-        disks = made.disks if made.template is DiskTemplate.DISKLESS else spec_disks(spec, exclusive=True)
+        made = cluster_data.Instance.wanted(spec, self.template or cluster_data.DiskTemplate.PLAIN, spindle_use)
+        disks = made.disks if made.template is cluster_data.DiskTemplate.DISKLESS else spec_disks(spec, exclusive=True)
         return replace(made, disks=disks, disk=charged_space(made.template, [disk.size for disk in disks]))
 
-    def largest(self, pair: SpecPair, spindle_use: int | None = None) -> Instance:
+    def largest(self, pair: cluster_data.SpecPair, spindle_use: int | None = None) -> cluster_data.Instance:
         """Return the instance at the maximum of `pair`; under over-subscription it is guaranteed the minimum memory."""
         use = self.spindle_use(pair) if spindle_use is None else spindle_use
         made = self.instance(pair.largest, use)
@@ -202,11 +201,13 @@ class CountedCluster:
             return made
         return replace(made, memory=min(pair.min.memory, pair.max.memory), maximum_memory=pair.max.memory)
 
-    def spindle_use(self, pair: SpecPair) -> int:
+    def spindle_use(self, pair: cluster_data.SpecPair) -> int:
         """Return the spindle use of instances of `pair`: that of `std`, or the nearest that the pair allows."""
         return min(max(self.policy.std.spindle_use, pair.min.spindle_use), pair.max.spindle_use)
 
-    def place(self, state: AllocationState, instance: Instance, limit: int | None = None) -> AllocationState:
+    def place(
+        self, state: AllocationState, instance: cluster_data.Instance, limit: int | None = None
+    ) -> AllocationState:
         """Return `state` with as many copies of `instance` as fit, at most `limit`.
 
         Raise InputError where the limits make that take minutes.
@@ -218,7 +219,7 @@ class CountedCluster:
             raise self.too_slow
         return made[1].standard(state, instance, limit)
 
-    def fit(self, instance: Instance, spec: Spec | None = None) -> Fit:
+    def fit(self, instance: cluster_data.Instance, spec: cluster_data.Spec | None = None) -> Fit:
         """Return how many copies of `instance`, which has the size `spec`, fit."""
         key = self._decisive(instance)
         if key not in self._known:
@@ -226,12 +227,12 @@ class CountedCluster:
             self._known[key] = Fit(len(final.placed), self.find_binding(final, instance)), final.refused
         return replace(self._known[key][0], spec=spec)
 
-    def unrefused_fit(self, instance: Instance) -> Fit | None:
+    def unrefused_fit(self, instance: cluster_data.Instance) -> Fit | None:
         """Return what `fit` has found if the N+1 test kept no copy off any node; None if it is not known."""
         known, refused = self._known.get(self._decisive(instance), (None, False))
         return None if refused else known
 
-    def _decisive(self, instance: Instance) -> Instance:
+    def _decisive(self, instance: cluster_data.Instance) -> cluster_data.Instance:
         """Return the instance without what no node looks at: the spindles of disks, without exclusive storage."""
         if self._any_exclusive:
             return instance
@@ -241,34 +242,31 @@ class CountedCluster:
     def _any_exclusive(self) -> bool:
         return any(node.exclusive for node in self.data.nodes)
 
-    def fit_pair(self, pair: SpecPair, spindle_use: int | None = None) -> Fit:
+    def fit_pair(self, pair: cluster_data.SpecPair, spindle_use: int | None = None) -> Fit:
         """Return how many instances at the maximum of `pair` fit. Raise as `standard`."""
         return _counting(pair.max, lambda: self.fit(self.largest(pair, spindle_use), pair.largest))
 
-    def refusal(self, instance: Instance) -> Unmade | None:
+    def refusal(self, instance: cluster_data.Instance) -> Unmade | None:
         """Return why Ganeti makes the disks of `instance` on no node of the cluster; None if it may make them."""
         online = (index for index, node in self.cluster.nodes.items() if not node.facts.offline)
         found = [self._refused_on(index, instance) for index in online]
         return found[0] if found and None not in found else None
 
-    def is_made(self, placed: Instance) -> bool:
+    def is_made(self, placed: cluster_data.Instance) -> bool:
         """Whether Ganeti makes the disks of an instance where the allocator has placed it."""
-        nodes = [index for index in (placed.primary, placed.secondary) if index != NO_NODE]
+        nodes = [index for index in (placed.primary, placed.secondary) if index != cluster_data.NO_NODE]
         return all(self._refused_on(index, placed) is None for index in nodes)
 
-    def _refused_on(self, index: int, instance: Instance) -> Unmade | None:
-        """Return why Ganeti refuses the disks of `instance` on a node.
-
-        hspace gives every counted disk spindles: on nodes without exclusive storage they do not count.
-        """
+    def _refused_on(self, index: int, instance: cluster_data.Instance) -> Unmade | None:
+        """Return why Ganeti refuses the disks of `instance` on a node; spindles count under exclusive storage alone."""
         facts = self.cluster.nodes[index].facts
         return unmade(instance, exclusive=True, volume=self.volumes.get(facts.name)) if facts.exclusive else None
 
-    def standard(self, spec: Spec, spindle_use: int) -> Fit:
+    def standard(self, spec: cluster_data.Spec, spindle_use: int) -> Fit:
         """Return how many instances of `spec` fit. Raise GpolicyError for one without memory."""
         return _counting(spec, lambda: self.fit(self.instance(spec, spindle_use), spec))
 
-    def tiered(self, state: AllocationState, pair: SpecPair) -> AllocationState:
+    def tiered(self, state: AllocationState, pair: cluster_data.SpecPair) -> AllocationState:
         """Return `state` after tiered allocation from the maximum of `pair`. Raise as `standard`."""
         instance = self.largest(pair, self.policy.std.spindle_use)
         made = self._allocator(instance)
@@ -278,12 +276,12 @@ class CountedCluster:
         self._tiered[id(state), instance] = state, found  # the state is kept so that no other one gets its identity
         return found
 
-    def unrefused_tiered(self, state: AllocationState, instance: Instance) -> AllocationState | None:
+    def unrefused_tiered(self, state: AllocationState, instance: cluster_data.Instance) -> AllocationState | None:
         """Return what `tiered` has found from this state if the N+1 test kept no copy off any node."""
         _, found = self._tiered.get((id(state), instance), (None, None))
         return None if found is None or found.refused else found
 
-    def find_binding(self, final: AllocationState, instance: Instance) -> Binding:
+    def find_binding(self, final: AllocationState, instance: cluster_data.Instance) -> Binding:
         """Return why the next `instance` did not fit in a run that ended with `final`."""
         if self.hindrance is not None:
             return self.hindrance
@@ -298,8 +296,7 @@ class CountedCluster:
             return Binding(Cause.NOTHING)
         found = binding(final.nodes, instance, made[0], final.failures)
         if found.cause is Cause.REDUNDANCY and final.nodes is self.initial.nodes and (loss := self.loss) is not None:
-            told = "" if self.reports_disk else no_disk_words(self.template)
-            return replace(found, cause=Cause.BROKEN, detail=f"{loss.sentence}{told}")
+            return replace(found, cause=Cause.BROKEN, detail=f"{loss.sentence}{no_disk_words(self.asked_for)}")
         return self._under_limits(found, final, instance, made[0])
 
     @cached_property
@@ -311,18 +308,18 @@ class CountedCluster:
         return first_loss(nodes, instances, tuple(nodes), rules)
 
     def _under_limits(
-        self, found: Binding, final: AllocationState, instance: Instance, candidates: Candidates
+        self, found: Binding, final: AllocationState, instance: cluster_data.Instance, candidates: Candidates
     ) -> Binding:
         """Return the cause, or the limit of the policy that it stands for."""
-        rules, top = self.rules, max(FailReason, key=lambda reason: final.failures[reason])
-        if top is FailReason.N1 and rules.cpus:
+        rules, top = self.rules, max(cluster_data.FailReason, key=lambda reason: final.failures[reason])
+        if top is cluster_data.FailReason.N1 and rules.cpus:
             strict = replace(rules, cpus=False, force=False)
             allocator = CompiledAllocator(candidates, strict, capacity_checks=True, each=True, budget=self.budget)
             if len(allocator.standard(final, instance, 1).placed) > len(final.placed):
                 return replace(found, cause=Cause.CPUS_AFTER_FAILURE)
-        if top is FailReason.N1 and rules.failures > 1:
+        if top is cluster_data.FailReason.N1 and rules.failures > 1:
             return replace(found, cause=Cause.NODE_FAILURES)
-        if top is FailReason.MEM and rules.oversubscription is not None:
+        if top is cluster_data.FailReason.MEM and rules.oversubscription is not None:
             nodes, instances, ratio = final.nodes, final.instances, rules.oversubscription
             short = (instance.burst > memory_left(nodes[index], instances, ratio) for index, _ in candidates.counts)
             over = sum(count for (_, count), lacks in zip(candidates.counts, short, strict=True) if lacks)
@@ -330,10 +327,11 @@ class CountedCluster:
                 return replace(found, cause=Cause.OVERSUBSCRIPTION)
         return found
 
-    def find_tiered_binding(self, final: AllocationState, pair: SpecPair) -> Binding:
+    def find_tiered_binding(self, final: AllocationState, pair: cluster_data.SpecPair) -> Binding:
         """Return why the last instance did not fit in the tiered run that ended with `pair`."""
         last = final.placed[0] if final.placed else self.largest(pair, self.policy.std.spindle_use)
-        return self.find_binding(final, replace(last, primary=NO_NODE, secondary=NO_NODE, location_score=0))
+        nowhere = cluster_data.NO_NODE
+        return self.find_binding(final, replace(last, primary=nowhere, secondary=nowhere, location_score=0))
 
     @property
     def surely_takes_one(self) -> bool:
@@ -381,8 +379,7 @@ class HspaceCluster(CountedCluster):
     def initial(self) -> AllocationState:
         """The initial state of every count."""
         base = self._of_hail
-        same = base is not None and self.cluster is base.cluster and base.reports_disk
-        return base.initial if base is not None and same else super().initial
+        return base.initial if base is not None and self.cluster.nodes is base.initial.nodes else super().initial
 
     @property
     def as_tested(self) -> CountedCluster | None:
@@ -394,19 +391,19 @@ class HspaceCluster(CountedCluster):
         base, groups = self._of_hail, self.cluster.groups.values()
         if base is None or self.initial is not base.initial or base.limits != NO_LIMITS or self._any_exclusive:
             return None
-        if self.template in (None, DiskTemplate.DRBD) or base.weights != self.weights:
+        if self.template in (None, cluster_data.DiskTemplate.DRBD) or base.weights != self.weights:
             return None
         if self._usable.stopped or self._usable.groups != self.cluster.groups:
             return None
         return base if len({group.alloc_policy for group in groups if _is_open(group)}) == 1 else None
 
-    def fit(self, instance: Instance, spec: Spec | None = None) -> Fit:
+    def fit(self, instance: cluster_data.Instance, spec: cluster_data.Spec | None = None) -> Fit:
         """Return how many copies of `instance`, which has the size `spec`, fit."""
         tested = self.as_tested
         known = tested.unrefused_fit(instance) if tested else None
         return super().fit(instance, spec) if known is None else replace(known, spec=spec)
 
-    def tiered(self, state: AllocationState, pair: SpecPair) -> AllocationState:
+    def tiered(self, state: AllocationState, pair: cluster_data.SpecPair) -> AllocationState:
         """Return `state` after tiered allocation from the maximum of `pair`."""
         instance = self.largest(pair, self.policy.std.spindle_use)
         tested = self.as_tested
@@ -422,7 +419,7 @@ class HspaceCluster(CountedCluster):
     def hindrance(self) -> Binding | None:
         """Why no node may take any instance; None if some may."""
         if self.template is not None and self._usable.stopped:
-            title = FailReason.N1.title
+            title = cluster_data.FailReason.N1.title
             return Binding(Cause.BROKEN, title, ((title, 1),))  # as hspace reports it
         return super().hindrance
 
@@ -433,20 +430,20 @@ class HspaceCluster(CountedCluster):
         rules = replace(self._usable.rules, weights=self.weights)
         return found, CompiledAllocator(found, rules, capacity_checks=True, budget=self.budget)
 
-    def instance(self, spec: Spec, spindle_use: int) -> Instance:
+    def instance(self, spec: cluster_data.Spec, spindle_use: int) -> cluster_data.Instance:
         """Return the instance that hspace places for `spec`: one disk, without its metadata."""
-        return Instance.wanted(spec, self.template or DiskTemplate.PLAIN, spindle_use)
+        return cluster_data.Instance.wanted(spec, self.template or cluster_data.DiskTemplate.PLAIN, spindle_use)
 
-    def _refused_on(self, index: int, instance: Instance) -> Unmade | None:  # noqa: ARG002
+    def _refused_on(self, index: int, instance: cluster_data.Instance) -> Unmade | None:  # noqa: ARG002
         """Return None: hspace does not ask which disks Ganeti makes."""
         return None
 
 
-def _is_open(group: Group) -> bool:
-    return group.alloc_policy is not AllocPolicy.UNALLOCABLE
+def _is_open(group: cluster_data.Group) -> bool:
+    return group.alloc_policy is not cluster_data.AllocPolicy.UNALLOCABLE
 
 
-def _counting(spec: Spec, work: Callable[[], _Result]) -> _Result:
+def _counting(spec: cluster_data.Spec, work: Callable[[], _Result]) -> _Result:
     try:
         return work()
     except DivisionError:

@@ -15,9 +15,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from gpolicy.allocator.cluster_data import Node
 from gpolicy.allocator.ghc_numbers import truncate
 from gpolicy.allocator.merge import Cluster
-from gpolicy.allocator.node import Node
 from gpolicy.cluster.state import ClusterState, LiveNode
 from gpolicy.cluster.terms import HYPERVISORS, VOLUME_GROUP
 from gpolicy.cluster.volume_pools import separate_metavg

@@ -14,17 +14,23 @@ from itertools import groupby
 from typing import Final
 
 from gpolicy.allocator import placement
-from gpolicy.allocator.cluster_data import ClusterData, Instance, NodeData
-from gpolicy.allocator.compiled_allocation import Budget
-from gpolicy.allocator.dedicated_nodes import try_each_dedicated
+from gpolicy.allocator.cluster_data import (
+    BY_ADMIN_STATE,
+    NO_NODE,
+    DiskTemplate,
+    FailReason,
+    Instance,
+    InstanceStatus,
+    Node,
+    NodeData,
+)
+from gpolicy.allocator.compiled_allocation import Budget, limited_allocator, memory_left
 from gpolicy.allocator.engines import is_redundant
-from gpolicy.allocator.enumerations import BY_ADMIN_STATE, NO_NODE, DiskTemplate, FailReason, InstanceStatus
-from gpolicy.allocator.extended import limited_allocator, memory_left
-from gpolicy.allocator.merge import Cluster
-from gpolicy.allocator.node import Node
+from gpolicy.allocator.merge import Cluster, ClusterData
 from gpolicy.allocator.placement import Nodes
 from gpolicy.allocator.redundancy import CapacityRules, Instances, redundancy_predicate, settled
 from gpolicy.allocator.repeated_allocation import AllocationState, Allocator, ReferenceEngine
+from gpolicy.allocator.requests import try_each_dedicated
 from gpolicy.analysis.allocator_input import merged
 from gpolicy.analysis.basis import Settled, settle
 from gpolicy.analysis.wanted_instance import enabled_templates

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from gpolicy.allocator import merge
-from gpolicy.allocator.enumerations import DiskTemplate
+from gpolicy.allocator.cluster_data import DiskTemplate
 from gpolicy.analysis.node_losses import GroupRedundancy, redundancy
 from gpolicy.analysis.node_violations import node_verdicts
 from gpolicy.analysis.violations import PolicyJudge

@@ -6,16 +6,15 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
-from gpolicy.allocator.cluster_data import ClusterData, Instance
+from gpolicy.allocator.cluster_data import NO_NODE, DiskTemplate, Instance
 from gpolicy.allocator.cluster_score import WEIGHTS, Weights
 from gpolicy.allocator.compiled_allocation import MOST_STEPS, Budget
-from gpolicy.allocator.enumerations import NO_NODE, DiskTemplate
-from gpolicy.allocator.merge import Cluster, inconsistent_nodes
+from gpolicy.allocator.merge import Cluster, ClusterData, inconsistent_nodes
 from gpolicy.analysis.allocator_input import require
 from gpolicy.analysis.basis import Basis, Settled, on_primary, settle
 from gpolicy.analysis.counted_cluster import CountedCluster
 from gpolicy.analysis.declared_resources import declaration_notes, known_states, uncounted
-from gpolicy.analysis.hail import as_hail_reads, reports_disk
+from gpolicy.analysis.hail import as_hail_reads
 from gpolicy.analysis.volume_resources import smallest_volumes, volume_notes
 from gpolicy.analysis.wanted_instance import allowed_templates, enabled_templates
 from gpolicy.cluster.state import ClusterState
@@ -205,7 +204,7 @@ def _load(
             limits,
             hspace_data=_decisive(hspace),
             hail=settled.hail,
-            reports_disk=reports_disk(template_of_part) or (template is None and enabled is None),
+            asked_for=template_of_part if template or enabled is not None else None,
             budget=Budget(each=steps),
         )
         found = next((item for item in known if item.gives_the_same(made)), made)

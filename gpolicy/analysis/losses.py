@@ -12,12 +12,10 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, islice
 
-from gpolicy.allocator.cluster_data import Instance
+from gpolicy.allocator.cluster_data import NO_NODE, DiskTemplate, FailReason, Instance, Node
 from gpolicy.allocator.engines import EngineCluster, engine_cluster
-from gpolicy.allocator.enumerations import NO_NODE, DiskTemplate, FailReason
 from gpolicy.allocator.ghc_numbers import divide
 from gpolicy.allocator.instance_moves import InstanceMove, MoveKind, apply_move, may_migrate
-from gpolicy.allocator.node import Node
 from gpolicy.allocator.node_changes import add_primary, keeps_vcpu_ratio
 from gpolicy.allocator.placement import Nodes
 from gpolicy.allocator.redundancy import CapacityRules, evacuate

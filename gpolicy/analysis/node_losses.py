@@ -1,11 +1,11 @@
 """Which losses of nodes a group can absorb, and why it cannot absorb others.
 
 The test is that of htools' global N+1 (`gpolicy.allocator.redundancy`), for several nodes at once
-`gpolicy.allocator.extended`: mirrored instances fail over, those on shared storage move, all others need room for a
-copy. Evacuation is forced: only lack of memory, disk or spindles and forbidden migration stop it, and beyond htools the
-vcpu-ratio ("make sure we can failover while still not going over CPU limits"), unless `cpus_after_failure` of the
-group's limits is false. Then a breach of it is reported as `strained`, as one of exclusion tags is. Sources: design
-document "resource model" (max_node_failures); hspace(1).
+`gpolicy.allocator.compiled_allocation`: mirrored instances fail over, those on shared storage move, all others need
+room for a copy. Evacuation is forced: only lack of memory, disk or spindles and forbidden migration stop it, and beyond
+htools the vcpu-ratio ("make sure we can failover while still not going over CPU limits"), unless `cpus_after_failure`
+of the group's limits is false. Then a breach of it is reported as `strained`, as one of exclusion tags is. Sources:
+design document "resource model" (max_node_failures); hspace(1).
 """
 
 from __future__ import annotations
@@ -16,10 +16,8 @@ from itertools import combinations
 from math import comb
 from typing import Final
 
-from gpolicy.allocator.cluster_data import Instance
+from gpolicy.allocator.cluster_data import DiskTemplate, Instance, Node
 from gpolicy.allocator.engines import engine_cluster
-from gpolicy.allocator.enumerations import DiskTemplate
-from gpolicy.allocator.node import Node
 from gpolicy.analysis.counted_cluster import CountedCluster
 from gpolicy.analysis.loaded_state import check_group, load_state
 from gpolicy.analysis.losses import Loss, SureLosses, lose

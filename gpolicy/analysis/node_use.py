@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from gpolicy.allocator.cluster_data import Node
 from gpolicy.allocator.ghc_numbers import truncate
-from gpolicy.allocator.node import Node
 from gpolicy.cluster.state import ClusterState, LiveNode
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from math import ceil
 from typing import Final
 
-from gpolicy.allocator.node import Node
+from gpolicy.allocator.cluster_data import Node
 from gpolicy.analysis.allocator_input import merged
 from gpolicy.analysis.basis import MEMORY_AND_CPUS, Settled, settle_readable
 from gpolicy.cluster.state import ClusterState

@@ -10,15 +10,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from gpolicy.allocator.cluster_data import Disk, Instance, InstancePolicy, Spec, SpecPair
+from gpolicy.allocator.cluster_data import AllocPolicy, Disk, FailReason, Instance, InstancePolicy, Node, Spec, SpecPair
 from gpolicy.allocator.cluster_score import WEIGHTS
-from gpolicy.allocator.dedicated_nodes import allocation_vector, biggest_first, sample_instances
-from gpolicy.allocator.enumerations import AllocPolicy, FailReason
 from gpolicy.allocator.ghc_numbers import fixed
 from gpolicy.allocator.merge import Cluster
-from gpolicy.allocator.node import Node
 from gpolicy.allocator.policy_check import check_ipolicy, check_pair
-from gpolicy.allocator.requests import Wanted
+from gpolicy.allocator.requests import Wanted, allocation_vector, biggest_first, sample_instances
 from gpolicy.analysis.allocator_input import charged_space
 from gpolicy.analysis.basis import StateReport
 from gpolicy.analysis.binding import Cause, pair_distance

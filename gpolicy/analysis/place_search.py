@@ -11,14 +11,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from gpolicy.allocator.cluster_data import Instance
-from gpolicy.allocator.dedicated_nodes import try_each_dedicated
+from gpolicy.allocator.cluster_data import AllocPolicy, FailReason, Instance, Node
+from gpolicy.allocator.compiled_allocation import memory_for_instances, memory_left, sets_of
 from gpolicy.allocator.engines import find_placement, is_redundant
-from gpolicy.allocator.enumerations import AllocPolicy, FailReason
-from gpolicy.allocator.extended import memory_for_instances, memory_left, sets_of
 from gpolicy.allocator.ghc_numbers import sorted_by_score
 from gpolicy.allocator.merge import Cluster
-from gpolicy.allocator.node import Node
 from gpolicy.allocator.node_changes import accepted
 from gpolicy.allocator.placement import (
     Attempt,
@@ -33,7 +30,7 @@ from gpolicy.allocator.placement import (
 )
 from gpolicy.allocator.redundancy import CapacityRules, Instances, redundancy_predicate, settled
 from gpolicy.allocator.request_options import RequestError, RequestOptions
-from gpolicy.allocator.requests import GroupAnswer, Wanted, answer, search_for
+from gpolicy.allocator.requests import GroupAnswer, Wanted, answer, search_for, try_each_dedicated
 from gpolicy.analysis.binding import Cause, Refusal, as_primary, as_secondary
 from gpolicy.analysis.hail import rules_of
 from gpolicy.analysis.losses import first_loss

@@ -12,13 +12,11 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from gpolicy.allocator.cluster_data import ClusterData, Group, Instance
-from gpolicy.allocator.dedicated_nodes import biggest_first
-from gpolicy.allocator.enumerations import AllocPolicy, DiskTemplate
+from gpolicy.allocator.cluster_data import AllocPolicy, DiskTemplate, Group, Instance
 from gpolicy.allocator.ghc_numbers import sorted_by_score
-from gpolicy.allocator.merge import Cluster
+from gpolicy.allocator.merge import Cluster, ClusterData
 from gpolicy.allocator.request_options import RequestOptions
-from gpolicy.allocator.requests import GroupAnswer, Wanted
+from gpolicy.allocator.requests import GroupAnswer, Wanted, biggest_first
 from gpolicy.analysis import place_report
 from gpolicy.analysis.allocator_input import aside, merged, require
 from gpolicy.analysis.basis import origin_of, settle

@@ -17,12 +17,11 @@ from math import ceil
 from typing import Any, Final
 
 from gpolicy.allocator.balancing import possible_moves
-from gpolicy.allocator.cluster_data import ClusterData, Instance, InstancePolicy, Spec, SpecPair
+from gpolicy.allocator.cluster_data import NO_NODE, FailReason, Instance, InstancePolicy, Node, Spec, SpecPair
 from gpolicy.allocator.engines import is_redundant
-from gpolicy.allocator.enumerations import NO_NODE, FailReason
 from gpolicy.allocator.instance_moves import InstanceMove, MoveKind, apply_move
+from gpolicy.allocator.merge import ClusterData
 from gpolicy.allocator.native.library import MoveRules
-from gpolicy.allocator.node import Node
 from gpolicy.allocator.placement import Nodes
 from gpolicy.allocator.redundancy import Instances
 from gpolicy.analysis.binding import Cause

@@ -12,8 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from gpolicy.allocator.cluster_data import Disk
-from gpolicy.allocator.enumerations import DiskTemplate
+from gpolicy.allocator.cluster_data import Disk, DiskTemplate
 from gpolicy.analysis.spec_pairs import PairNames, find_pair, pair_title, with_bound
 from gpolicy.analysis.wanted_instance import PlaceRequest, of_pair
 from gpolicy.cluster.state import ClusterState

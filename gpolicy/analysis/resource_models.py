@@ -15,8 +15,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from gpolicy.allocator.extended import memory_for_instances
-from gpolicy.allocator.node import Node
+from gpolicy.allocator.cluster_data import Node
+from gpolicy.allocator.compiled_allocation import memory_for_instances
 from gpolicy.analysis.basis import BasisKind
 from gpolicy.analysis.binding import Binding
 from gpolicy.analysis.counted_cluster import CountedCluster, Fit

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from gpolicy.allocator import cluster_score
+from gpolicy.allocator.cluster_data import Node
 from gpolicy.allocator.ghc_numbers import fixed
-from gpolicy.allocator.node import Node
 from gpolicy.errors import ArgumentError
 from gpolicy.ganeti.vocabulary import SCORE_COMPONENTS
 from gpolicy.guessing import did_you_mean

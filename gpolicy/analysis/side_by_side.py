@@ -9,7 +9,7 @@ from functools import partial
 from itertools import count
 from typing import Final, TypeVar
 
-from gpolicy.allocator.enumerations import DiskTemplate
+from gpolicy.allocator.cluster_data import DiskTemplate
 from gpolicy.allocator.native.library import stop_engines
 from gpolicy.analysis.counted_cluster import CountedCluster
 

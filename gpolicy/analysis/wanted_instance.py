@@ -10,10 +10,19 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Final
 
-from gpolicy.allocator.cluster_data import ClusterData, Disk, Group, Instance, InstancePolicy, Spec, SpecPair
+from gpolicy.allocator.cluster_data import (
+    AllocPolicy,
+    Disk,
+    DiskTemplate,
+    Group,
+    Instance,
+    InstancePolicy,
+    InstanceStatus,
+    Spec,
+    SpecPair,
+)
 from gpolicy.allocator.cluster_score import WEIGHTS, Weights
-from gpolicy.allocator.enumerations import AllocPolicy, DiskTemplate, InstanceStatus
-from gpolicy.allocator.merge import DESIRED_PREFIX, EXCLUSION_PREFIX, tags_of
+from gpolicy.allocator.merge import DESIRED_PREFIX, EXCLUSION_PREFIX, ClusterData, tags_of
 from gpolicy.allocator.policy_check import check_ipolicy
 from gpolicy.analysis.allocator_input import charged_space, policy_of
 from gpolicy.analysis.binding import Cause

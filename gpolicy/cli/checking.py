@@ -221,8 +221,7 @@ def _refuse_options_together(request: CheckRequest) -> None:
 def _report(checked: list[Checked], request: CheckRequest, *, fixable: bool = True) -> Report:
     """Return the findings as a report."""
     from gpolicy.checking.checking import report_together  # noqa: PLC0415
-    from gpolicy.report.accepted_section import accepted_lines, accepted_words  # noqa: PLC0415
-    from gpolicy.report.findings_text import findings_answer, findings_text, statistics_text  # noqa: PLC0415
+    from gpolicy.report import findings_text  # noqa: PLC0415
 
     report = report_together(checked)
     findings, files, accepted, fails = report.findings, report.files, report.accepted, report.failing.__contains__
@@ -233,24 +232,26 @@ def _report(checked: list[Checked], request: CheckRequest, *, fixable: bool = Tr
 
     def text() -> str:
         if request.statistics:
-            return statistics_text(findings)
-        words = accepted_words(accepted) if accepted and not request.accepted else ""
-        told = findings_text(
+            return findings_text.statistics_text(findings)
+        words = findings_text.accepted_words(accepted)
+        told = findings_text.findings_text(
             findings,
             files,
             colour=colour,
             fixable=count,
-            accepted=words,
+            accepted=words if accepted and not request.accepted else "",
             looked_at=about,
             details=request.shown.display.details,
         )
-        listed = [*accepted_lines(accepted), f"accepted: {accepted_words(accepted)}"] if request.accepted else []
+        listed = [*findings_text.accepted_lines(accepted), f"accepted: {words}"] if request.accepted else []
         return told + as_text([*(wrapped(gap, 100) if gap else []), *listed])
 
     forms = ("json", *OWN_FORMS["check"])
     return Report(
         exit_code=int(ExitCode.FINDINGS if report.failing else ExitCode.FINE),
-        answer=lambda: findings_answer(findings, files, fails=fails, accepted=accepted, locate=repository_path),
+        answer=lambda: findings_text.findings_answer(
+            findings, files, fails=fails, accepted=accepted, locate=repository_path
+        ),
         own={form: partial(findings_in, form, findings, files, fails, accepted) for form in forms} | {"text": text},
         policy=tuple(request.paths),
     )
@@ -271,7 +272,7 @@ def findings_in(
 
             return findings_concise(findings, locate=repository_path)
         case "github":
-            from gpolicy.report.github import findings_github  # noqa: PLC0415
+            from gpolicy.report.findings_text import findings_github  # noqa: PLC0415
 
             return findings_github(findings, locate=repository_path)
         case "junit":
@@ -282,7 +283,7 @@ def findings_in(
             from gpolicy import HOMEPAGE  # noqa: PLC0415
             from gpolicy.checking.catalogue import CATALOGUE, house_rules_of  # noqa: PLC0415
             from gpolicy.data import read_data  # noqa: PLC0415
-            from gpolicy.report.findings_sarif import findings_sarif  # noqa: PLC0415
+            from gpolicy.report.findings_json import findings_sarif  # noqa: PLC0415
 
             rules = (*CATALOGUE, *house_rules_of(findings))
             mark = _fingerprints(findings, sources).__getitem__

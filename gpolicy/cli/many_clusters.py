@@ -13,7 +13,6 @@ from collections.abc import Collection, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import replace
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
@@ -35,7 +34,7 @@ from gpolicy.provenance import FORM, UNKNOWN, Provenance, age_words
 from gpolicy.report import fleet_report
 from gpolicy.report.answer import NOTHING, Answer, Cell, Name, Picture, Section, Table
 from gpolicy.report.forms import ANSWER_FORMS, Display, render
-from gpolicy.report.prometheus import LARGEST_BYTES, Labels, MetricSet, MetricsRun, Samples, exposition
+from gpolicy.report.prometheus import LARGEST_BYTES, METRICS, Labels, MetricSet, MetricsRun, Samples, exposition
 
 _FORMS: Final = ("json", *ANSWER_FORMS)
 _MOST_RUNNING: Final = 4  # that the line of progress names
@@ -260,7 +259,7 @@ def _run_one(work: Work, target: Target, verb: str, output: Path | None) -> int:
 
 
 def _write(verb: str, targets: Sequence[Target], found: Sequence[Samples | None], output: Path | None) -> None:
-    metrics: MetricSet = import_module(f"gpolicy.report.{verb}_prometheus").METRICS
+    metrics = METRICS[verb]
     runs = [MetricsRun(_identity(metrics, target), samples) for target, samples in zip(targets, found, strict=True)]
     before = None if output is None else _written_before(output)
     text = exposition(metrics, runs, now=time.time(), before=before)

@@ -12,8 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from gpolicy.allocator.cluster_data import Group
-from gpolicy.allocator.enumerations import NO_NODE, DiskTemplate, InstanceStatus
+from gpolicy.allocator.cluster_data import NO_NODE, DiskTemplate, Group, InstanceStatus
 from gpolicy.allocator.evacuation import (
     Departure,
     EvacuationError,

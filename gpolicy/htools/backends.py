@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 
-from gpolicy.allocator.enumerations import NO_NODE
+from gpolicy.allocator.cluster_data import NO_LOAD, NO_NODE, Instance, Load
 from gpolicy.allocator.ghc_numbers import DivisionError, floor
-from gpolicy.allocator.merge import Cluster, inconsistent_nodes, merge
-from gpolicy.allocator.node import NO_LOAD
+from gpolicy.allocator.merge import Cluster, ClusterData, inconsistent_nodes, merge
 from gpolicy.cluster.record import LARGEST_FILE
 from gpolicy.errors import InputError, RequestError
 from gpolicy.ganeti.releases import RELEASE_VARIABLE, check_release, n1_by_unallocated
@@ -18,10 +18,8 @@ from gpolicy.light_dataclasses import replace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
     from typing import TextIO
 
-    from gpolicy.allocator.cluster_data import ClusterData, Instance, Load
     from gpolicy.allocator.placement import Nodes
 
 _STANDARD_INPUT = 0
@@ -140,8 +138,7 @@ def load_data(options: Options) -> ClusterData:
 
 def _read_document(text: str) -> ClusterData:
     """Return the cluster of an iallocator document, whose request must be valid, too."""
-    from gpolicy.htools.hail import parse_request  # noqa: PLC0415 - only what is needed
-    from gpolicy.htools.iallocator import parse_document  # noqa: PLC0415 - only what is needed
+    from gpolicy.htools.hail import parse_document, parse_request  # noqa: PLC0415 - only what is needed
 
     try:
         document = parse_document(text)

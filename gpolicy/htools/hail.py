@@ -1,4 +1,4 @@
-"""hail: answers one iallocator request."""
+"""hail: reads an iallocator document (htools, Backend/IAlloc) and answers its request."""
 
 from __future__ import annotations
 
@@ -7,16 +7,170 @@ import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 
-from gpolicy.allocator.merge import Cluster, merge
-from gpolicy.allocator.node import Node
+from gpolicy.allocator.cluster_data import (
+    BY_ADMIN_STATE,
+    NO_NODE,
+    Disk,
+    Group,
+    Instance,
+    InstanceStatus,
+    Node,
+    NodeData,
+)
+from gpolicy.allocator.merge import Cluster, ClusterData, merge
 from gpolicy.allocator.request_options import RequestError, RequestOptions
 from gpolicy.errors import InputError
 from gpolicy.ganeti.releases import RELEASE_PATH
-from gpolicy.htools import backends
-from gpolicy.htools.iallocator import IallocatorDocument, parse_document
-from gpolicy.htools.json_fields import Fields
+from gpolicy.htools import backends, json_fields
+from gpolicy.htools.json_fields import Fields, Json, as_list, plain_object
 from gpolicy.htools.program_options import Options
 from gpolicy.light_dataclasses import dataclass
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, TypeVar
+
+    Item = TypeVar("Item")
+
+NIC_MODES = frozenset({"bridged", "routed", "openvswitch"})
+
+
+@dataclass(frozen=True, slots=True)
+class IallocatorDocument:
+    """A parsed document: the request's object, the cluster, and the objects of its instances."""
+
+    request: dict[str, Json]
+    cluster: ClusterData
+    instances: dict[str, Json]
+
+
+def parse_document(text: str) -> IallocatorDocument:
+    """Read an iallocator document. Raises InputError with htools' own text."""
+    value = json_fields.parse_json("input IAllocator message", text)
+    if not isinstance(value, dict):
+        raise InputError("Parsing input IAllocator message: Unable to read JSObject")
+    fields = Fields("invalid iallocator message: ", value)
+    request = fields.record("request").fields
+    groups = _each(_group, fields.record("nodegroups"))
+    nodes = _each(_node, fields.record("nodes"), {group.uuid: group.index for group in groups})
+    entries = fields.record("instances")
+    instances = _each(parse_instance, entries, {node.name: node.index for node in nodes})
+    tags = fields.texts("cluster_tags")
+    hypervisors = fields.get(
+        "enabled_hypervisors", lambda names: [json_fields.as_hypervisor(name) for name in as_list(names)]
+    )
+    return IallocatorDocument(
+        request,
+        ClusterData(groups, nodes, instances, tags=tags, hypervisor=hypervisors[0] if hypervisors else None),
+        entries.fields,
+    )
+
+
+def _each(read: Callable[..., Item], entries: Fields, *more: Mapping[str, int]) -> tuple[Item, ...]:
+    """Return what `read` makes of each entry, from its number, its name and its object."""
+    return tuple(read(index, name, entry, *more) for index, (name, entry) in enumerate(entries.fields.items()))
+
+
+def parse_instance(index: int, name: str, entry: Json, nodes: Mapping[str, int] | None = None) -> Instance:
+    """Read the fields that an instance entry and an allocation request have in common.
+
+    With `nodes`, the index of each by name, it is on some of them, which are read last, as in htools.
+    """
+    values = plain_object(entry)
+    fields = Fields(f"invalid data for instance '{name}': ", values)
+    disk = fields.whole("disk_space_total")
+    disk_fields = [Fields(fields.where, plain_object(entry)) for entry in _array(fields.get("disks"))]
+    sizes = [entry.whole("size") for entry in disk_fields]
+    spindles = [entry.whole_or_none("spindles") for entry in disk_fields]
+    state = values.get("admin_state")
+    return Instance(
+        index=index,
+        name=name,
+        disk=disk,
+        disks=tuple(map(Disk, sizes, spindles)),
+        memory=fields.whole("memory"),
+        vcpus=fields.whole("vcpus"),
+        tags=fields.texts("tags"),
+        template=fields.get("disk_template", json_fields.as_disk_template),
+        spindle_use=fields.whole("spindle_use"),
+        networks=tuple([_network(name, plain_object(nic)) for nic in _array(fields.get("nics"))]),
+        status=BY_ADMIN_STATE.get(state, InstanceStatus.RUNNING) if isinstance(state, str) else InstanceStatus.RUNNING,
+        forthcoming=values.get("forthcoming") is True,
+        **({} if nodes is None else _places(name, values, nodes)),
+    )
+
+
+def _group(index: int, uuid: str, entry: Json) -> Group:
+    fields = Fields(f"invalid data for group '{uuid}': ", plain_object(entry))
+    name = fields.text("name")
+    policy = fields.get("alloc_policy", json_fields.as_alloc_policy)
+    networks = fields.texts("networks")
+    ipolicy = fields.get("ipolicy", json_fields.as_policy)
+    return Group(index, name, uuid, policy, fields.texts("tags"), networks, ipolicy)
+
+
+def _node(index: int, name: str, entry: Json, groups: Mapping[str, int]) -> NodeData:
+    fields = Fields(f"invalid data for node '{name}': ", plain_object(entry))
+    tags = fields.optional("tags", json_fields.as_texts, ())
+    offline, drained = fields.flag("offline"), fields.flag("drained")
+    vm_capable = fields.flag("vm_capable", default=True)
+    uuid = fields.text("group")
+    if uuid not in groups:
+        raise InputError(f"Unknown group '{uuid}' for node {name}")
+    parameters = Fields(fields.where, plain_object(fields.get("ndparams")))
+    exclusive = parameters.flag("exclusive_storage")
+    live = vm_capable and not offline
+    spindles = (fields.whole("total_spindles") if live else 0) if exclusive else 0
+    free_spindles = fields.whole("free_spindles") if live else 0
+    if not exclusive:
+        spindles = parameters.whole("spindle_count")
+    storage: dict[str, Any] = {"spindles": spindles, "free_spindles": free_spindles, "exclusive": exclusive}
+    if not live:
+        return NodeData(index, name, groups[uuid], node_cpus=0, offline=True, tags=tags, **storage)
+    return NodeData(
+        index,
+        name,
+        groups[uuid],
+        total_memory=fields.number("total_memory"),
+        node_memory=fields.whole("reserved_memory"),
+        free_memory=fields.whole("free_memory"),
+        total_disk=fields.number("total_disk"),
+        free_disk=fields.whole("free_disk"),
+        total_cpus=fields.number("total_cpus"),
+        node_cpus=fields.whole("reserved_cpus"),
+        offline=drained,
+        tags=tags,
+        **storage,
+    )
+
+
+def _places(instance: str, values: dict[str, Json], nodes: Mapping[str, int]) -> dict[str, Any]:
+    names = Fields("", values).items("nodes")
+    if not names:
+        raise InputError(f"empty node list for instance {instance}")
+    indices = []
+    for node in names[:2]:
+        if not isinstance(node, str):
+            raise InputError("Wrong JSON type")
+        if node not in nodes:
+            raise InputError(f"Unknown node '{node}' for instance {instance}")
+        indices.append(nodes[node])
+    return {"primary": indices[0], "secondary": indices[1] if len(indices) > 1 else NO_NODE}
+
+
+def _network(instance: str, values: dict[str, Json]) -> str | None:
+    fields = Fields("", values)
+    _, _, mode, _, _, network = map(fields.text_or_none, ("mac", "ip", "mode", "link", "bridge", "network"))
+    if mode is not None and mode not in NIC_MODES:
+        raise InputError(f"invalid NIC mode in instance {instance}")
+    return network
+
+
+def _array(value: Json) -> list[Json]:
+    if not isinstance(value, list):
+        raise InputError(f"Invalid input, expected array but got {json.dumps(value, separators=(',', ':'))}")
+    return value
+
 
 PREFIX = "invalid request dict: "
 
@@ -119,7 +273,7 @@ def _show(request: HailRequest, cluster: Cluster, document: IallocatorDocument |
         sys.stderr.write(f"Received cluster data: {shown_cluster(cluster, hypervisor, entries)}\n")
     if request.group_names is None:
         return
-    from gpolicy.allocator.dedicated_nodes import is_dedicated  # noqa: PLC0415 - only what is needed
+    from gpolicy.allocator.requests import is_dedicated  # noqa: PLC0415 - only what is needed
 
     if is_dedicated(cluster, request.group_names):
         sys.stderr.write("Allocation on a dedicated cluster; using lost-allocations metrics.\n")

@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 
-from gpolicy.allocator.enumerations import NO_NODE
+from gpolicy.allocator.cluster_data import NO_NODE, Node
 from gpolicy.allocator.evacuation import EvacuationMode, EvacuationResult, change_group, evacuate_nodes, relocate
+from gpolicy.allocator.ghc_numbers import shown_argument, shown_ints
 from gpolicy.allocator.instance_moves import InstanceMove, MoveKind
 from gpolicy.allocator.merge import Cluster
-from gpolicy.allocator.node import Node
 from gpolicy.allocator.request_options import RequestOptions
 from gpolicy.errors import InputError
 from gpolicy.htools.hail import HailAnswer, HailRequest, names_of
-from gpolicy.htools.haskell_text import shown_argument, shown_ints
 from gpolicy.htools.json_fields import Fields, as_named
 from gpolicy.light_dataclasses import replace
 

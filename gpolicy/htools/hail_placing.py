@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 
 from gpolicy.allocator.merge import DESIRED_PREFIX, EXCLUSION_PREFIX, Cluster, tags_of
 from gpolicy.allocator.redundancy import settled
-from gpolicy.allocator.request_options import RequestError
+from gpolicy.allocator.request_options import RequestError, RequestOptions
 from gpolicy.allocator.requests import Wanted, allocate, allocate_many
-from gpolicy.htools.hail import PREFIX, HailAnswer, HailRequest, names_of
-from gpolicy.htools.iallocator import parse_instance
-from gpolicy.htools.json_fields import Fields, as_list, as_object, as_text, as_texts
+from gpolicy.htools.hail import PREFIX, HailAnswer, HailRequest, names_of, parse_instance
+from gpolicy.htools.json_fields import Fields, Json, as_list, as_object, as_text, as_texts
 from gpolicy.light_dataclasses import replace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from gpolicy.allocator.cluster_data import Instance
-    from gpolicy.allocator.request_options import RequestOptions
-    from gpolicy.htools.json_fields import Json
 
 
 def parse_placing(kind: str, fields: Fields, cluster: Cluster) -> HailRequest:

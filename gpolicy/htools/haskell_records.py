@@ -10,18 +10,14 @@ from enum import Enum
 from functools import cache
 from operator import attrgetter
 
-from gpolicy.allocator.cluster_data import Disk, Instance
-from gpolicy.allocator.enumerations import AllocPolicy, DiskTemplate
-from gpolicy.allocator.ghc_numbers import shown_float
+from gpolicy.allocator.cluster_data import AllocPolicy, Disk, DiskTemplate, Instance, Load, Node
+from gpolicy.allocator.ghc_numbers import shown_argument, shown_float, shown_ints, shown_peers, shown_string
 from gpolicy.allocator.instance_moves import is_split
-from gpolicy.allocator.node import Node
-from gpolicy.htools.haskell_text import shown_argument, shown_ints, shown_peers, shown_string
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from gpolicy.allocator.cluster_data import Load
     from gpolicy.allocator.merge import Cluster
     from gpolicy.allocator.requests import Wanted
     from gpolicy.htools.json_fields import Json

@@ -3,36 +3,29 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from math import isnan
 
 from gpolicy.allocator.balancing import Balanced, Goal, balance, engine_search
-from gpolicy.allocator.cluster_data import Instance
+from gpolicy.allocator.cluster_data import NO_NODE, Instance, InstanceStatus, Load, Node
 from gpolicy.allocator.cluster_score import COMPONENTS, cluster_score, least_reserved, ordered_sum
-from gpolicy.allocator.enumerations import NO_NODE, InstanceStatus
-from gpolicy.allocator.ghc_numbers import divide, fixed, general
+from gpolicy.allocator.ghc_numbers import divide, fixed, general, shown_strings
 from gpolicy.allocator.instance_moves import MoveKind, is_split
 from gpolicy.allocator.merge import Cluster
 from gpolicy.allocator.native.library import MoveRules
-from gpolicy.allocator.node import Node
 from gpolicy.errors import InputError
 from gpolicy.ganeti.htools_reading import parse_float
 from gpolicy.htools import backends
-from gpolicy.htools.haskell_text import shown_strings
 from gpolicy.htools.hbal_commands import command_lines, job_sets, touched_nodes
-from gpolicy.htools.json_fields import Fields, as_float, as_int, as_list, as_object, as_text, parse_json
+from gpolicy.htools.json_fields import Fields, Json, as_float, as_int, as_list, as_object, as_text, parse_json
 from gpolicy.htools.program_options import Options
 from gpolicy.htools.tables import aligned, score_table
 from gpolicy.light_dataclasses import dataclass, replace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
     from typing import TypeVar
-
-    from gpolicy.allocator.cluster_data import Load
-    from gpolicy.htools.json_fields import Json
 
     Item = TypeVar("Item")
 

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from shlex import join
 
-from gpolicy.allocator.enumerations import NO_NODE, DiskTemplate, InstanceStatus
+from gpolicy.allocator.cluster_data import NO_NODE, DiskTemplate, InstanceStatus, Node
 from gpolicy.allocator.instance_moves import MoveKind
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from collections.abc import Set as AbstractSet
     from typing import TypeVar
 
     from gpolicy.allocator.balancing import Balanced
-    from gpolicy.allocator.node import Node
 
     _Job = TypeVar("_Job")
     _Node = TypeVar("_Node")

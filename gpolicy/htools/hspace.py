@@ -6,14 +6,12 @@ import sys
 from collections.abc import Mapping, Sequence
 from itertools import groupby
 
-from gpolicy.allocator.cluster_data import Instance, Spec
+from gpolicy.allocator.cluster_data import DiskTemplate, FailReason, Instance, Node, Spec
 from gpolicy.allocator.cluster_score import cluster_score, ordered_sum
 from gpolicy.allocator.compiled_allocation import Budget, CompiledAllocator
 from gpolicy.allocator.engines import Usable, usable_groups
-from gpolicy.allocator.enumerations import DiskTemplate, FailReason
-from gpolicy.allocator.ghc_numbers import divide, fixed, shown_float, truncate
+from gpolicy.allocator.ghc_numbers import divide, fixed, shown_float, shown_strings, truncate
 from gpolicy.allocator.merge import Cluster
-from gpolicy.allocator.node import Node
 from gpolicy.allocator.placement import Candidates, NoCandidatesError, PairCandidates, SingleCandidates, candidate_nodes
 from gpolicy.allocator.repeated_allocation import AllocationState, Allocator
 from gpolicy.errors import InputError
@@ -93,8 +91,6 @@ def _usable(cluster: Cluster, nodes: Mapping[int, Node], options: Options, *, in
 
 def _show_bad(cluster: Cluster, nodes: Mapping[int, Node], options: Options) -> None:
     """Print the nodes and groups that fail N+1 already, even if they may still be used (`-v -v -v`)."""
-    from gpolicy.htools.haskell_text import shown_strings  # noqa: PLC0415 - only what is needed
-
     bad = [node.facts.name for node in nodes.values() if node.fails_n1 and not node.facts.offline]
     if bad:
         sys.stderr.write(f"Bad nodes: {shown_strings(bad)}\n")

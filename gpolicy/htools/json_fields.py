@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 
-from gpolicy.allocator.cluster_data import InstancePolicy, Spec, SpecPair
-from gpolicy.allocator.enumerations import AllocPolicy, DiskTemplate
+from gpolicy.allocator.cluster_data import AllocPolicy, DiskTemplate, InstancePolicy, Spec, SpecPair
+from gpolicy.allocator.ghc_numbers import shown_strings
 from gpolicy.cluster.record import Record, refuse_too_many_values
 from gpolicy.errors import InputError
 from gpolicy.ganeti.htools_reading import named, wrapped
-from gpolicy.htools.haskell_text import shown_strings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from enum import Enum
     from typing import Any, Final, NoReturn, TypeVar
 
@@ -21,6 +20,8 @@ if TYPE_CHECKING:
     Member = TypeVar("Member", bound=Enum)
     Json = Any
     """A value as `json.loads` returns it."""
+else:
+    Json = object
 
 _SMALL = 2**62
 """Integers below this need no rounding or wrapping."""

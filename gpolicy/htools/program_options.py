@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 import gpolicy
-from gpolicy.allocator.cluster_data import Spec
-from gpolicy.allocator.enumerations import DiskTemplate
+from gpolicy.allocator.cluster_data import DiskTemplate, Spec
 from gpolicy.errors import InputError
 from gpolicy.ganeti.htools_reading import (
     HAIL_OPTIONS,
@@ -25,7 +25,6 @@ from gpolicy.light_dataclasses import dataclass, replace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
 COMPATIBLE_VERSION = "3.0.2"

@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import unquote
 
-from gpolicy.allocator.cluster_data import ClusterData, Group, Instance, NodeData
+from gpolicy.allocator.cluster_data import Group, Instance, NodeData
+from gpolicy.allocator.merge import ClusterData
 from gpolicy.analysis.allocator_input import cluster_data
 from gpolicy.cluster.credentials import Credentials, find_credentials
 from gpolicy.cluster.json_input import parse_json, read_bytes

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gpolicy.allocator.cluster_data import ClusterData, Group, NodeData
-from gpolicy.allocator.enumerations import AllocPolicy
+from gpolicy.allocator.cluster_data import AllocPolicy, Group, NodeData
+from gpolicy.allocator.merge import ClusterData
 from gpolicy.errors import InputError
 from gpolicy.ganeti.htools_formats import ALLOC_POLICIES, group_name, node_name, specification_in
 from gpolicy.ganeti.htools_reading import named, parse_int, parse_size

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from gpolicy.allocator.cluster_data import Instance
+from gpolicy.allocator.cluster_data import Instance, Node
 from gpolicy.allocator.cluster_score import COMPONENTS, component_values, statistics, total_score
-from gpolicy.allocator.ghc_numbers import fixed, shown_float
-from gpolicy.allocator.node import Node
+from gpolicy.allocator.ghc_numbers import fixed, shown_float, shown_ints, shown_peers
 from gpolicy.allocator.placement import Candidates, SingleCandidates
 from gpolicy.htools.backends import node_name
-from gpolicy.htools.haskell_text import shown_ints, shown_peers
 
 DEFAULT_FIELDS = (
     *("status", "name", "tmem", "nmem", "imem", "xmem", "fmem", "umem", "rmem", "tdsk", "fdsk", "pcpu", "vcpu", "pcnt"),

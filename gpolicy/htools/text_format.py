@@ -5,33 +5,20 @@ A node with a `?` in one of its figures counts as offline.
 
 from __future__ import annotations
 
-from gpolicy.allocator.cluster_data import (
-    DEFAULT_POLICY,
-    ClusterData,
-    Disk,
-    Group,
-    Instance,
-    InstancePolicy,
-    NodeData,
-    Spec,
-    SpecPair,
-)
-from gpolicy.allocator.enumerations import NO_NODE, AllocPolicy, DiskTemplate, InstanceStatus
-from gpolicy.allocator.ghc_numbers import fixed, shown_float
+from collections.abc import Mapping
+
+from gpolicy.allocator import cluster_data
+from gpolicy.allocator.ghc_numbers import fixed, shown_float, shown_strings
+from gpolicy.allocator.merge import Cluster, ClusterData
 from gpolicy.errors import InputError
 from gpolicy.ganeti.htools_formats import GroupLine, InstanceLine, NodeLine, PolicyLine, columns_of, is_silent, sections
 from gpolicy.ganeti.htools_reading import named, parse_float, parse_int, split
 from gpolicy.htools.backends import node_name
-from gpolicy.htools.haskell_text import shown_strings
 from gpolicy.light_dataclasses import replace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from typing import Any
-
-    from gpolicy.allocator.merge import Cluster
-    from gpolicy.allocator.node import Node
 
 
 def parse_cluster(text: str) -> ClusterData:
@@ -44,7 +31,7 @@ def parse_cluster(text: str) -> ClusterData:
     nodes = [_node(index, line, by_uuid) for index, line in enumerate(found[1])]
     by_name = {node.name: node.index for node in nodes}
     instances = [_instance(index, line, by_name) for index, line in enumerate(found[2])]
-    cluster_policy = DEFAULT_POLICY
+    cluster_policy = cluster_data.DEFAULT_POLICY
     for line in found[4] if len(found) > 4 else []:
         owner, policy = _policy(line)
         if owner == "":
@@ -71,19 +58,19 @@ def _parsed(kind: Any, text: str, what: str) -> Any:
     return words
 
 
-def _group(index: int, text: str) -> Group:
+def _group(index: int, text: str) -> cluster_data.Group:
     line = _parsed(GroupLine, text, "/incomplete group data")
-    return Group(
+    return cluster_data.Group(
         index=index,
         name=line.name,
         uuid=line.uuid,
-        alloc_policy=named(AllocPolicy, line.alloc_policy),
+        alloc_policy=named(cluster_data.AllocPolicy, line.alloc_policy),
         tags=tuple(split(",", line.tags)),
         networks=tuple(split(",", line.networks)),
     )
 
 
-def _node(index: int, text: str, groups: Mapping[str, int]) -> NodeData:
+def _node(index: int, text: str, groups: Mapping[str, int]) -> cluster_data.NodeData:
     line = _parsed(NodeLine, text, "/incomplete node data")
     name = line.name
     if line.group not in groups:
@@ -92,8 +79,8 @@ def _node(index: int, text: str, groups: Mapping[str, int]) -> NodeData:
     if line.exclusive_storage not in {"Y", "N"}:
         raise InputError(f"Invalid exclusive_storage value for node '{name}': {line.exclusive_storage}")
     if is_silent(line):
-        return NodeData(index, name, group, node_cpus=0, offline=True, spindles=0)
-    return NodeData(
+        return cluster_data.NodeData(index, name, group, node_cpus=0, offline=True, spindles=0)
+    return cluster_data.NodeData(
         index=index,
         name=name,
         group=group,
@@ -114,7 +101,7 @@ def _node(index: int, text: str, groups: Mapping[str, int]) -> NodeData:
     )
 
 
-def _instance(index: int, text: str, nodes: Mapping[str, int]) -> Instance:
+def _instance(index: int, text: str, nodes: Mapping[str, int]) -> cluster_data.Instance:
     line = _parsed(InstanceLine, text, "/incomplete instance data")
     name, primary, secondary = line.name, line.primary, line.secondary
     if primary not in nodes:
@@ -124,30 +111,30 @@ def _instance(index: int, text: str, nodes: Mapping[str, int]) -> Instance:
     memory = parse_int(name, line.memory)
     disk = parse_int(name, line.disk)
     vcpus = parse_int(name, line.vcpus)
-    status = named(InstanceStatus, line.status)
+    status = named(cluster_data.InstanceStatus, line.status)
     if line.auto_balance not in {"Y", "N"}:
         raise InputError(f"Invalid auto_balance value '{line.auto_balance}' for instance {name}")
     try:
-        template = named(DiskTemplate, line.template)
+        template = named(cluster_data.DiskTemplate, line.template)
     except InputError as error:
         raise InputError(f"Instance {name}: {error}") from None
     spindle_use = parse_int(name, line.spindle_use)
     spindles = None if line.spindles == "-" else parse_int(name, line.spindles)
     if line.forthcoming not in {"Y", "N"}:
         raise InputError(f"Invalid forthcoming value '{line.forthcoming}' for instance {name}")
-    if secondary and template is DiskTemplate.DRBD and secondary == primary:
+    if secondary and template is cluster_data.DiskTemplate.DRBD and secondary == primary:
         raise InputError(f"Instance {name} has same primary and secondary node - {primary}")
-    return Instance(
+    return cluster_data.Instance(
         index=index,
         name=name,
         memory=memory,
         disk=disk,
-        disks=(Disk(disk, spindles),),
+        disks=(cluster_data.Disk(disk, spindles),),
         vcpus=vcpus,
         status=status,
         template=template,
         primary=nodes[primary],
-        secondary=nodes[secondary] if secondary else NO_NODE,
+        secondary=nodes[secondary] if secondary else cluster_data.NO_NODE,
         auto_balance=line.auto_balance == "Y",
         spindle_use=spindle_use,
         tags=tuple(split(",", line.tags)),
@@ -155,31 +142,31 @@ def _instance(index: int, text: str, nodes: Mapping[str, int]) -> Instance:
     )
 
 
-def _policy(text: str) -> tuple[str, InstancePolicy]:
+def _policy(text: str) -> tuple[str, cluster_data.InstancePolicy]:
     line = _parsed(PolicyLine, text, " ipolicy data")
     owner, minmax = line.owner, split(";", line.minmax)
     std = _spec(f"{owner}/stdspec", line.std)
     if len(minmax) % 2:
         raise InputError(f"Odd number of min/max specs for {owner}")
     pairs = tuple(
-        SpecPair(_spec(f"{owner}/minspec", minmax[place]), _spec(f"{owner}/maxspec", minmax[place + 1]))
+        cluster_data.SpecPair(_spec(f"{owner}/minspec", minmax[place]), _spec(f"{owner}/maxspec", minmax[place + 1]))
         for place in range(0, len(minmax), 2)
     )
-    return owner, InstancePolicy(
+    return owner, cluster_data.InstancePolicy(
         std=std,
         minmax=pairs,
-        templates=tuple(named(DiskTemplate, name) for name in split(",", line.templates)),
+        templates=tuple(named(cluster_data.DiskTemplate, name) for name in split(",", line.templates)),
         vcpu_ratio=parse_float(f"{owner}/vcpu_ratio", line.vcpu_ratio),
         spindle_ratio=parse_float(f"{owner}/spindle_ratio", line.spindle_ratio),
     )
 
 
-def _spec(who: str, text: str) -> Spec:
+def _spec(who: str, text: str) -> cluster_data.Spec:
     columns = split(",", text)
     if len(columns) != 6:
         raise InputError(f"Invalid ispec data for {who}: {shown_strings(columns)}")
     names = ("memsize", "cpucount", "disksize", "diskcount", "niccount", "spindleuse")
-    return Spec(*(parse_int(f"{who}/{name}", column) for name, column in zip(names, columns, strict=True)))
+    return cluster_data.Spec(*(parse_int(f"{who}/{name}", column) for name, column in zip(names, columns, strict=True)))
 
 
 def format_cluster(cluster: Cluster) -> str:
@@ -198,7 +185,7 @@ def _line(*cells: str | bool | tuple[str, ...] | int) -> str:
     return "|".join(",".join(text) if isinstance(text, tuple) else str(text) for text in texts)
 
 
-def _format_node(node: Node, group: str) -> str:
+def _format_node(node: cluster_data.Node, group: str) -> str:
     own = node.facts
     flag: str | bool = "M" if own.master and not own.offline else own.offline
     return _line(
@@ -208,7 +195,7 @@ def _format_node(node: Node, group: str) -> str:
     )
 
 
-def _format_instance(instance: Instance, nodes: Mapping[int, Node]) -> str:
+def _format_instance(instance: cluster_data.Instance, nodes: Mapping[int, cluster_data.Node]) -> str:
     where = [node_name(nodes, instance, index) for index in (instance.primary, instance.secondary)]
     spindles = instance.total_spindles
     return _line(
@@ -218,12 +205,12 @@ def _format_instance(instance: Instance, nodes: Mapping[int, Node]) -> str:
     )
 
 
-def _format_policy(owner: str, policy: InstancePolicy) -> str:
+def _format_policy(owner: str, policy: cluster_data.InstancePolicy) -> str:
     specs = ";".join(f"{_format_spec(pair.min)};{_format_spec(pair.max)}" for pair in policy.minmax)
     templates = ",".join(template.value for template in policy.templates)
     ratios = f"{shown_float(policy.vcpu_ratio)}|{shown_float(policy.spindle_ratio)}"
     return f"{owner}|{_format_spec(policy.std)}|{specs}|{templates}|{ratios}"
 
 
-def _format_spec(spec: Spec) -> str:
+def _format_spec(spec: cluster_data.Spec) -> str:
     return f"{spec.memory},{spec.cpus},{spec.disk_size},{spec.disk_count},{spec.nic_count},{spec.spindle_use}"

@@ -11,10 +11,9 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from math import log2
 
-from gpolicy.allocator.cluster_data import InstancePolicy, SpecPair
-from gpolicy.allocator.dedicated_nodes import allocation_vector, biggest_first, sample_instances
+from gpolicy.allocator.cluster_data import InstancePolicy, Node, SpecPair
 from gpolicy.allocator.engines import TooLongError
-from gpolicy.allocator.node import Node
+from gpolicy.allocator.requests import allocation_vector, biggest_first, sample_instances
 from gpolicy.analysis.binding import Cause
 from gpolicy.analysis.capacity import GroupCapacity, count_in_time
 from gpolicy.analysis.counted_cluster import CountedCluster, Fit

@@ -19,8 +19,7 @@ from gpolicy.errors import GpolicyError
 from gpolicy.ganeti.amounts import exact_size
 from gpolicy.impact.capacity_change import CapacityChange, FitChange, GroupCapacityChange, capacity_change
 from gpolicy.impact.comparison import Sides
-from gpolicy.impact.impact import Impact, impact
-from gpolicy.impact.redundancy_change import GroupRedundancyChange, RedundancyChange
+from gpolicy.impact.impact import GroupRedundancyChange, Impact, RedundancyChange, impact
 from gpolicy.impact.violation_change import ViolationChange, violators
 from gpolicy.plan.built_in_guards import GuardResult
 from gpolicy.plan.changes import NAME, Change, ChangeAction, LeftOut

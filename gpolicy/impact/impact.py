@@ -1,29 +1,186 @@
 """What a plan costs: everything that the reports show and the guards judge, in one value.
 
-A wrong number is worse than no number.
+A wrong number is worse than no number. Location, redundancy, the remedy and both models of resources are compared here.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, fields, replace
+from math import nan
+from typing import Any, Final, Generic, TypeVar
 
+from gpolicy.analysis import health
 from gpolicy.analysis.basis import Basis, BasisKind
+from gpolicy.analysis.counted_cluster import CountedCluster
+from gpolicy.analysis.losses import Loss
+from gpolicy.analysis.node_losses import GroupRedundancy, group_redundancy
 from gpolicy.analysis.resource_models import ResourceModel, resource_models
+from gpolicy.analysis.shown_score import Score, score_of
 from gpolicy.cluster.terms import LimitsInForce
 from gpolicy.errors import GpolicyError
 from gpolicy.impact.capacity_change import CapacityChange, capacity_change
-from gpolicy.impact.comparison import LoadedSides, Sides
+from gpolicy.impact.comparison import LoadedSides, Sides, measure_sides
 from gpolicy.impact.exclusive_storage_change import ExclusiveStorageChange, exclusive_storage_change
-from gpolicy.impact.location_change import LocationChange, location_change
-from gpolicy.impact.redundancy_change import RedundancyChange, redundancy_change
 from gpolicy.impact.violation_change import ViolationChange, violation_change
 from gpolicy.policy.model import Hardware
 from gpolicy.progress import Tell, after_work, silent
 from gpolicy.remedy.faults import Fault, FaultKind
 from gpolicy.remedy.remedy import DEFAULT_RATE, begin_remedy, find_remedy
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compared(Generic[T]):
+    """Facts that are there after the changes only, before and after, and before only."""
+
+    new: tuple[T, ...] = ()
+    """Then only."""
+    still: tuple[T, ...] = ()
+    """Now and then."""
+    gone: tuple[T, ...] = ()
+    """Now only."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LocationChange:
+    """What the changes do to locations and migration."""
+
+    shared_domains: Compared[health.SharedDomain] = Compared()
+    """Mirrored instances with both nodes in one failure domain."""
+    exclusion_conflicts: Compared[health.ExclusionConflict] = Compared()
+    """Instances with one exclusion tag on one primary node."""
+    domain_conflicts: Compared[health.DomainConflict] = Compared()
+    """Instances with one exclusion tag whose primary nodes share a failure domain."""
+    unsatisfiable: Compared[health.ExclusionUnsatisfiable] = Compared()
+    """More instances with one exclusion tag than places."""
+    stranded: Compared[health.Unmovable] = Compared()
+    """Instances that no node may receive, as far as migration tags go."""
+    desired_missing: Compared[health.DesiredLocationMissing] = Compared()
+    """Instances with a desired location that no node of their group has."""
+
+    @property
+    def numbers(self) -> list[tuple[int, int, int]]:
+        """How many facts of each kind are new, as before, and gone."""
+        compared = (getattr(self, item.name) for item in fields(self))
+        return [(len(facts.new), len(facts.still), len(facts.gone)) for facts in compared]
+
+
+def location_change(compared: Sides) -> LocationChange:
+    """Return what differs between two states of a cluster in location and migration; groups by their names after."""
+    old = health.LocationFacts(compared.before, {match.before: match.name for match in compared.groups if match.before})
+    new = health.LocationFacts(compared.after, {})
+    return LocationChange(
+        shared_domains=_compare_domains(old.shared_domains(), new.shared_domains()),
+        exclusion_conflicts=_compare(
+            old.exclusion_conflicts(), new.exclusion_conflicts(), lambda it: (it.tag, it.node)
+        ),
+        domain_conflicts=_compare(old.domain_conflicts(), new.domain_conflicts(), lambda it: (it.tag, it.domain)),
+        unsatisfiable=_compare(old.unsatisfiable(), new.unsatisfiable(), lambda it: (it.tag, it.group, it.domain_kind)),
+        stranded=_compare(old.stranded(), new.stranded(), lambda it: it.instance),
+        desired_missing=_compare(old.desired_missing(), new.desired_missing(), lambda it: (it.instance, it.tag)),
+    )
+
+
+def _compare(old: Iterable[T], new: Iterable[T], key: Callable[[T], Hashable]) -> Compared[T]:
+    had, has = {key(item): item for item in old}, {key(item): item for item in new}
+    return Compared(
+        new=tuple(item for name, item in has.items() if name not in had),
+        still=tuple(item for name, item in has.items() if name in had),
+        gone=tuple(item for name, item in had.items() if name not in has),
+    )
+
+
+def _compare_domains(
+    old: Iterable[health.SharedDomain], new: Iterable[health.SharedDomain]
+) -> Compared[health.SharedDomain]:
+    """Compare tag by tag: a pair of nodes may share one domain still and another one newly."""
+
+    def single(items: Iterable[health.SharedDomain]) -> Iterator[health.SharedDomain]:
+        return (replace(item, tags=(tag,)) for item in items for tag in item.tags)
+
+    def joined(items: Iterable[health.SharedDomain]) -> tuple[health.SharedDomain, ...]:
+        tags: dict[health.SharedDomain, list[str]] = {}
+        for item in items:
+            tags.setdefault(replace(item, tags=()), []).extend(item.tags)
+        return tuple(replace(item, tags=tuple(found)) for item, found in tags.items())
+
+    found = _compare(single(old), single(new), lambda it: (it.instance, it.secondary_node, it.tags))
+    return Compared(new=joined(found.new), still=joined(found.still), gone=joined(found.gone))
+
+
+@dataclass(frozen=True, slots=True)
+class GroupRedundancyChange:
+    """One group before and after; None on the side where there is no such group."""
+
+    group: str
+    """Name after the changes."""
+    before: GroupRedundancy | None
+    """Now; None for a new group."""
+    after: GroupRedundancy | None
+    """Then; None for a group that is removed."""
+    renamed_from: str | None = None
+    """Name before the changes, where it differs."""
+
+    @property
+    def newly_lost(self) -> tuple[Loss, ...]:
+        """Losses that were absorbed before and will not be."""
+        known = set() if self.before is None else {loss.nodes for loss in self.before.not_absorbed}
+        lost = () if self.after is None else self.after.not_absorbed
+        return tuple(loss for loss in lost if loss.nodes not in known and not self.of_other_nodes(loss))
+
+    def of_other_nodes(self, loss: Loss) -> bool:
+        """Whether `loss` cannot be compared: not all of its nodes were in the group before, or it has no others now."""
+        if self.before is None or self.after is None or self.before.members is None:
+            return False
+        return len(loss.nodes) == self.after.nodes or not self.before.members.issuperset(loss.nodes)
+
+
+@dataclass(frozen=True, slots=True)
+class RedundancyChange:
+    """Redundancy of each group and the score with its components, before and after."""
+
+    failures: int
+    """Most nodes that were taken away at once."""
+    groups: tuple[GroupRedundancyChange, ...]
+    """By name after the changes."""
+    score_before: Score
+    score_after: Score
+    notes: tuple[str, ...] = ()
+    """What was left out."""
+    unavailable: Mapping[str, str] = field(default_factory=dict)
+    """Why a group could not be examined, by its name; the score has no components then."""
+
+
+def redundancy_change(compared: LoadedSides, failures: int, tell: Tell) -> RedundancyChange:
+    """Examine each group before and after: any `failures` nodes, and fewer; more where its limits allow more.
+
+    Raise RequestError for fewer than one.
+    """
+
+    def examine(cluster: CountedCluster, title: str) -> GroupRedundancy:
+        tell(f"{title}which losses of nodes it can absorb")
+        return group_redundancy(cluster, max(failures, cluster.limits.max_node_failures or 0))
+
+    groups = tuple(
+        GroupRedundancyChange(
+            group=sides.match.name,
+            before=before and replace(before, group=sides.match.before or ""),
+            after=after and replace(after, group=sides.match.after or ""),
+            renamed_from=sides.match.renamed_from,
+        )
+        for sides, (before, after) in zip(compared.groups, measure_sides(compared.groups, examine), strict=True)
+    )
+    notes = ["the cluster score is not known for the same reason"] if compared.unavailable else []
+    now, then = (
+        Score(nan, ()) if side.settled.unknown else score_of(side.whole.as_hspace.cluster.nodes.values())
+        for side in (compared.before, compared.after)
+    )
+    most = max([failures, *(side.asked for item in groups for side in (item.before, item.after) if side is not None)])
+    return RedundancyChange(most, groups, now, then, (*notes, *compared.notes), compared.unavailable)
+
 
 MOST_NODES: Final = 1_000
 """The nodes of the largest cluster in which a plan looks for moves."""

@@ -8,20 +8,10 @@ from typing import Any, Final
 import yaml
 
 from gpolicy.data import read_data
+from gpolicy.ganeti import vocabulary
 from gpolicy.ganeti.parameters import as_word
 from gpolicy.ganeti.releases import VERSIONS
-from gpolicy.ganeti.vocabulary import (
-    CPUS_PER_VCPU,
-    DISK_TEMPLATES,
-    FORMS,
-    HYPERVISORS,
-    PATH,
-    PATH_OR_NOTHING,
-    PATH_URL_OR_NOTHING,
-    SCORE_COMPONENTS,
-    Level,
-    Parameter,
-)
+from gpolicy.ganeti.vocabulary import Level, Parameter
 from gpolicy.policy.conformance import INHERIT, TAG_PATTERN, Schema, example_document, filled, pattern_words, schema_of
 from gpolicy.printable import listed
 from gpolicy.reference.blocks import Block, PageListing, PageTable
@@ -30,17 +20,17 @@ from gpolicy.reference.keys import ITEM, NAME, SETTINGS, Key, policy_keys, setti
 _PATTERNS: Final = {
     **{pattern: words.type for pattern, words in pattern_words().items()},
     TAG_PATTERN: "tag",
-    **FORMS,
-    PATH: "path",
-    PATH_OR_NOTHING: 'path or empty (`""`)',
-    PATH_URL_OR_NOTHING: 'path, URL or empty (`""`)',
-    CPUS_PER_VCPU: "CPU mask",
+    **vocabulary.FORMS,
+    vocabulary.PATH: "path",
+    vocabulary.PATH_OR_NOTHING: 'path or empty (`""`)',
+    vocabulary.PATH_URL_OR_NOTHING: 'path, URL or empty (`""`)',
+    vocabulary.CPUS_PER_VCPU: "CPU mask",
 }
 WORD_LISTS: Final = {
     tuple(read_data("known_words.toml")["words"]["binding_resources"]): "binding resource",
-    SCORE_COMPONENTS: "component of the cluster score",
-    DISK_TEMPLATES: "disk template",
-    HYPERVISORS: "hypervisor",
+    vocabulary.SCORE_COMPONENTS: "component of the cluster score",
+    vocabulary.DISK_TEMPLATES: "disk template",
+    vocabulary.HYPERVISORS: "hypervisor",
 }
 """Lists of words that have a name together."""
 Named = Callable[[str], str]

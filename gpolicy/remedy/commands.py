@@ -11,7 +11,7 @@ from typing import Final
 
 from gpolicy import __version__
 from gpolicy.allocator.balancing import Balanced
-from gpolicy.allocator.enumerations import NO_NODE, DiskTemplate, InstanceStatus
+from gpolicy.allocator.cluster_data import NO_NODE, DiskTemplate, InstanceStatus
 from gpolicy.allocator.instance_moves import InstanceMove, MoveKind
 from gpolicy.cluster.state import ClusterState, describe_source
 from gpolicy.ganeti.commands import Command, shell_line

@@ -13,11 +13,9 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Final, Self
 
-from gpolicy.allocator.cluster_data import Instance
+from gpolicy.allocator.cluster_data import NO_NODE, DiskTemplate, Instance, Node
 from gpolicy.allocator.engines import EngineCluster, engine_cluster
-from gpolicy.allocator.enumerations import NO_NODE, DiskTemplate
 from gpolicy.allocator.instance_moves import Moved
-from gpolicy.allocator.node import Node
 from gpolicy.allocator.placement import Nodes
 from gpolicy.analysis.losses import Homeless, SureLosses, lose
 from gpolicy.analysis.node_violations import SPINDLE_RATIO, VCPU_RATIO, RatioBreach, ratio_breaches

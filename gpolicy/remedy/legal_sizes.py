@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
-from gpolicy.allocator.cluster_data import Disk
-from gpolicy.allocator.enumerations import NO_NODE, FailReason
+from gpolicy.allocator.cluster_data import NO_NODE, Disk, FailReason
 from gpolicy.allocator.instance_moves import Moved
 from gpolicy.allocator.node_changes import add_primary, add_secondary, remove_primary, remove_secondary
 from gpolicy.analysis.place_report import nearest_within

@@ -12,12 +12,10 @@ from itertools import dropwhile, takewhile
 from typing import NamedTuple
 
 from gpolicy.allocator.balancing import possible_moves
-from gpolicy.allocator.cluster_data import Instance
-from gpolicy.allocator.enumerations import NO_NODE, DiskTemplate, FailReason
-from gpolicy.allocator.extended import memory_left
+from gpolicy.allocator.cluster_data import NO_NODE, DiskTemplate, FailReason, Instance, Node
+from gpolicy.allocator.compiled_allocation import memory_left
 from gpolicy.allocator.instance_moves import InstanceMove, Moved, MoveKind, apply_move
 from gpolicy.allocator.native.library import MoveRules
-from gpolicy.allocator.node import Node
 from gpolicy.allocator.placement import Nodes
 from gpolicy.allocator.policy_check import check_ipolicy
 from gpolicy.progress import Stop

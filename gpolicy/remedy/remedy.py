@@ -10,7 +10,7 @@ from math import floor
 from typing import Final
 
 from gpolicy.allocator.balancing import Balanced
-from gpolicy.allocator.enumerations import NO_NODE, AllocPolicy, FailReason, InstanceStatus
+from gpolicy.allocator.cluster_data import NO_NODE, AllocPolicy, FailReason, InstanceStatus
 from gpolicy.allocator.instance_moves import InstanceMove
 from gpolicy.allocator.merge import Cluster
 from gpolicy.allocator.placement import Nodes

@@ -7,9 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
-from gpolicy.allocator.cluster_data import Instance
-from gpolicy.allocator.enumerations import NO_NODE, AllocPolicy, DiskTemplate
-from gpolicy.allocator.node import Node
+from gpolicy.allocator.cluster_data import NO_NODE, AllocPolicy, DiskTemplate, Instance, Node
 from gpolicy.allocator.policy_check import check_ipolicy
 from gpolicy.allocator.repeated_allocation import AllocationState
 from gpolicy.allocator.requests import connected

@@ -14,10 +14,8 @@ from itertools import combinations, starmap
 from operator import sub
 from typing import Final
 
-from gpolicy.allocator.cluster_data import Instance
-from gpolicy.allocator.enumerations import NO_NODE, FailReason
+from gpolicy.allocator.cluster_data import NO_NODE, FailReason, Instance, Node
 from gpolicy.allocator.instance_moves import InstanceMove
-from gpolicy.allocator.node import Node
 from gpolicy.allocator.repeated_allocation import AllocationState
 from gpolicy.analysis.loaded_state import LoadedState
 from gpolicy.analysis.spec_pairs import PairNames

@@ -15,8 +15,8 @@ from itertools import groupby
 from typing import Final, NamedTuple
 
 from gpolicy.allocator.balancing import Balanced, Goal, balance, engine_search
+from gpolicy.allocator.cluster_data import NO_NODE, FailReason
 from gpolicy.allocator.cluster_score import cluster_score, replaced, statistics, total_score
-from gpolicy.allocator.enumerations import NO_NODE, FailReason
 from gpolicy.allocator.instance_moves import InstanceMove, is_split
 from gpolicy.analysis.losses import Homeless
 from gpolicy.printable import count

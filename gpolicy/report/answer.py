@@ -16,14 +16,13 @@ from typing import TYPE_CHECKING, Any, Final
 from gpolicy.cluster.state import Snapshot, describe_source
 from gpolicy.findings import Finding
 from gpolicy.ganeti import amounts
-from gpolicy.ganeti.commands import shell_line
+from gpolicy.ganeti.commands import Command, shell_line
 from gpolicy.policy.source_file import Files
 from gpolicy.printable import Tone, clipped, count
 from gpolicy.provenance import UNKNOWN, Provenance
 
 if TYPE_CHECKING:
     from gpolicy.analysis.basis import StateReport
-    from gpolicy.ganeti.commands import Command
 
 NOTHING: Final = "-"
 _SHORT: Final = 48

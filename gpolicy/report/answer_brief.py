@@ -12,21 +12,7 @@ from typing import Final
 
 from gpolicy.findings import Severity
 from gpolicy.printable import Painter, Tone, as_text, clipped, count, hanging, printable
-from gpolicy.report.answer import (
-    Answer,
-    Cell,
-    Entries,
-    Entry,
-    Findings,
-    Name,
-    Picture,
-    Section,
-    Style,
-    Table,
-    each_section,
-    plain_text,
-    with_content,
-)
+from gpolicy.report import answer
 from gpolicy.report.answer_text import table_blocks
 from gpolicy.report.findings_text import findings_concise
 from gpolicy.report.forms import Display
@@ -77,47 +63,47 @@ class _Block:
             yield f"  and {count(self.left, f'more {one}', f'more {self.of}')}"
 
 
-def render(answer: Answer, display: Display) -> str:
+def render(full: answer.Answer, display: Display) -> str:
     """Return the answer as text of at most `LINES` lines of `COLUMNS` columns; `display.quiet`: the verdict only."""
-    writer = _Writer(answer, display)
+    writer = _Writer(full, display)
     return as_text(writer.verdict() if display.quiet else writer.lines())
 
 
 class _Writer:
-    def __init__(self, answer: Answer, display: Display) -> None:
-        self.answer, self.paint = answer, Painter(display.colour)
+    def __init__(self, full: answer.Answer, display: Display) -> None:
+        self.answer, self.paint = full, Painter(display.colour)
         self.width = min(display.width or COLUMNS, COLUMNS)
-        _, dot, domain = answer.name.partition(".")
+        _, dot, domain = full.name.partition(".")
         self.domain = f"{dot}{domain}" if "." in domain else ""
 
     def lines(self) -> Iterator[str]:
         """Yield the whole answer."""
-        answer = self.answer
-        sections = list(each_section(with_content(answer.sections, brief=True)))
-        read_at = answer.snapshot.taken_at if answer.snapshot else None
-        title = f"{answer.heading}, state of {read_at}" if read_at else answer.heading
+        full = self.answer
+        sections = list(answer.each_section(answer.with_content(full.sections, brief=True)))
+        read_at = full.snapshot.taken_at if full.snapshot else None
+        title = f"{full.heading}, state of {read_at}" if read_at else full.heading
         head = [self.paint(Tone.STRONG, clipped(title, self.width)), *self.verdict(), *self.figures()]
-        basis = [self.short(text) for text in answer.basis if text.partition(": ")[0] not in answer.verdict]
+        basis = [self.short(text) for text in full.basis if text.partition(": ")[0] not in full.verdict]
         head += [self.paint(Tone.QUIET, clipped(printable(text), self.width)) for text in basis[:_MOST_BASIS]]
-        tail = [line for text in answer.next for line in self.wrapped(text)]
+        tail = [line for text in full.next for line in self.wrapped(text)]
         room = LINES - len(head) - len(tail) - 2  # an empty line, and the one on details
         blocks = _fitted([block for section in sections for block in self.blocks(section, room)], room)
         yield from head
         yield from itertools.chain.from_iterable(block.lines() for block in blocks)
         is_all = all(_is_shown(section) for section in sections) and not any(block.left for block in blocks)
-        tail += [] if is_all and not answer.notes else [self.paint(Tone.QUIET, _MORE)]
+        tail += [] if is_all and not full.notes else [self.paint(Tone.QUIET, _MORE)]
         yield from ["", *tail] if tail and blocks else tail
 
     def verdict(self) -> Iterator[str]:
         """Yield the first line, broken where it is long; where it is cut, what is not known stands below it."""
-        answer = self.answer
-        amount = f" · {answer.amount}" if answer.amount else ""
-        lines = self.wrapped(f"{self.short(answer.first_line)}{amount}")
+        full = self.answer
+        amount = f" · {full.amount}" if full.amount else ""
+        lines = self.wrapped(f"{self.short(full.first_line)}{amount}")
         if len(lines) > _MOST_VERDICT:
-            told = self.wrapped(self.short(answer.verdict))
-            unknown = self.wrapped(self.short("; ".join(answer.unknown))) if answer.unknown else []
+            told = self.wrapped(self.short(full.verdict))
+            unknown = self.wrapped(self.short("; ".join(full.unknown))) if full.unknown else []
             lines = [*self.cut(told, _MOST_VERDICT), *self.cut(unknown, _MOST_VERDICT - 1)]
-        yield from (self.paint(answer.colour, line) for line in lines)
+        yield from (self.paint(full.colour, line) for line in lines)
 
     def cut(self, lines: list[str], most: int) -> list[str]:
         """Return the first lines, and a sign where there are more."""
@@ -134,22 +120,22 @@ class _Writer:
             value = self.paint(figure.tone, f"{printable(figure.value):<{values}}")
             yield f"{head}{value}  {printable(figure.first_clauses(room))}".rstrip()
 
-    def blocks(self, section: Section, room: int) -> Iterator[_Block]:
+    def blocks(self, section: answer.Section, room: int) -> Iterator[_Block]:
         """Yield what the short answer has of a section: what a reader looks for first."""
         for number, part in enumerate(section.parts):
             match part:
-                case Table(brief=most) if most:
+                case answer.Table(brief=most) if most:
                     yield self.table("" if number else section.title, part)
-                case Entries(style=Style.CHANGES):
+                case answer.Entries(style=answer.Style.CHANGES):
                     yield self.changes(section, part, room)
-                case Entries(style=Style.LIST):
+                case answer.Entries(style=answer.Style.LIST):
                     yield self.entries(part)
-                case Entries(brief=True):
+                case answer.Entries(brief=True):
                     yield self.commands(section.title, part)
-                case Findings() if not number:
+                case answer.Findings() if not number:
                     yield self.findings(part)
 
-    def table(self, title: str, table: Table) -> _Block:
+    def table(self, title: str, table: answer.Table) -> _Block:
         """Return the first rows of a table, without its columns `aside`."""
         shown = table.short
         rows = [[self.cell(cell) for cell in row] for row in shown.rows]
@@ -167,14 +153,14 @@ class _Writer:
         instead = f"{self.paint(Tone.STRONG, title)}: {table.amount}" if title else ""
         return _Block(above, lines, table.of, len(table), instead=instead)
 
-    def cell(self, cell: Cell) -> str:
+    def cell(self, cell: answer.Cell) -> str:
         """Return a cell as text; names of the cluster's own domain without it."""
         if isinstance(cell, tuple):
-            cell = tuple(Name(self.short(name)) for name in cell)
-        text = self.short(plain_text(cell, _MOST_NAMES))
+            cell = tuple(answer.Name(self.short(name)) for name in cell)
+        text = self.short(answer.plain_text(cell, _MOST_NAMES))
         return text if " " in text else clipped(text, _LONGEST_WORD)
 
-    def changes(self, section: Section, part: Entries, room: int) -> _Block:
+    def changes(self, section: answer.Section, part: answer.Entries, room: int) -> _Block:
         """Return changes: with the lines below them, else one line each, else one line an object, as there is room."""
         entries = part.entries
         rows = [[self.leaf(entry), *self.items(entry)] for entry in entries]
@@ -187,25 +173,25 @@ class _Writer:
         line = f"{title}: {clipped(self.short(section.summary), self.width - len(section.title) - 2)}"
         return _Block([title], rows, "objects", len(rows), _LEAST_CHANGES, line if section.summary else "")
 
-    def leaf(self, entry: Entry, *, counted: bool = False) -> str:
+    def leaf(self, entry: answer.Entry, *, counted: bool = False) -> str:
         """Return a change on one line; `counted` says how many lines below it come and go."""
         marks = [line.mark for line in entry.below if line.mark in ("+", "-")]
         told = [f"{marks.count(mark)} {word}" for mark, word in (("-", "out"), ("+", "in")) if mark in marks]
         text = ": ".join(filter(None, (entry.under[0], entry.text, ", ".join(told) if counted else "")))
         return self.marked(entry, text)
 
-    def items(self, entry: Entry) -> Iterator[str]:
+    def items(self, entry: answer.Entry) -> Iterator[str]:
         for line in entry.below:
             if line.mark in ("+", "-"):
                 yield f"      {self.paint(line.tone, clipped(f'{line.mark} {printable(line.text)}', self.width - 6))}"
 
-    def summed(self, name: str, entries: Sequence[Entry]) -> str:
+    def summed(self, name: str, entries: Sequence[answer.Entry]) -> str:
         """Return the changes of an object on one line."""
         texts = [entry.text.partition(": ")[0] for entry in entries]
         head = f"{name}: {count(len(texts), 'change')}: " if len(texts) > 1 else f"{name}: "
         return self.marked(entries[0], f"{head}{', '.join(texts)}")
 
-    def entries(self, part: Entries) -> _Block:
+    def entries(self, part: answer.Entries) -> _Block:
         """Return the entries that are not fine, with what stands below them."""
         rows = []
         for entry in part.entries:
@@ -219,7 +205,7 @@ class _Writer:
                 rows.append([first, *more, *below])
         return _Block([], rows, f"{part.of}s", len(rows))
 
-    def commands(self, title: str, part: Entries) -> _Block:
+    def commands(self, title: str, part: answer.Entries) -> _Block:
         """Return entries with their commands, which are not cut: a reader copies them."""
         rows = [
             [self.marked(entry, entry.text), *(f"      {line.text}" for line in entry.below)] for entry in part.entries
@@ -228,12 +214,12 @@ class _Writer:
             [self.paint(Tone.STRONG, line) for line in self.wrapped(title)], rows, f"{part.of}s", len(rows), 1
         )
 
-    def marked(self, entry: Entry, text: str) -> str:
+    def marked(self, entry: answer.Entry, text: str) -> str:
         mark = f"{self.paint(entry.tone, entry.mark)} " if entry.mark else ""
         room = self.width - 2 - (len(entry.mark) + 1 if entry.mark else 0)
         return f"  {mark}{clipped(printable(self.short(text)), room)}"
 
-    def findings(self, part: Findings) -> _Block:
+    def findings(self, part: answer.Findings) -> _Block:
         """Return the errors, each on one line; the others are counted in a figure."""
         errors = [finding for finding in part.findings if finding.severity is Severity.ERROR]
         rows = [[clipped(f"  {line}", self.width)] for line in findings_concise(errors).splitlines()]
@@ -249,13 +235,13 @@ class _Writer:
         return hanging(text, self.width, indent)
 
 
-def _is_shown(section: Section) -> bool:
+def _is_shown(section: answer.Section) -> bool:
     """Return whether a short answer shows the whole of a section."""
-    parts = [part for part in section.parts if not isinstance(part, Picture)]  # which no text shows
+    parts = [part for part in section.parts if not isinstance(part, answer.Picture)]  # which no text shows
     match parts:
-        case [Table() as table]:
+        case [answer.Table() as table]:
             return table.brief >= len(table)
-        case [Entries(style=Style.LIST)]:
+        case [answer.Entries(style=answer.Style.LIST)]:
             return not section.notes
     return not parts and not section.notes
 

@@ -14,20 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from gpolicy import __version__
 from gpolicy.data import data_directory
 from gpolicy.printable import Tone, count, printable
-from gpolicy.report.answer import (
-    Answer,
-    Entries,
-    Findings,
-    Name,
-    Page,
-    Picture,
-    Section,
-    Table,
-    Weight,
-    rough_size,
-    size,
-    with_content,
-)
+from gpolicy.report import answer
 from gpolicy.report.findings_text import TONES
 from gpolicy.report.forms import Display
 from gpolicy.report.glossary import CAUSES, terms_of
@@ -37,10 +24,11 @@ if TYPE_CHECKING:
 
 _CLASSES: Final = {Tone.GOOD: "good", Tone.BAD: "bad", Tone.CAREFUL: "warn", Tone.QUIET: "quiet"}
 _BACKTICKS: Final = re.compile("`([^`]+)`")
-_TESTS: Final = {"name": Name, "page": Page, "names": tuple, "table": Table, "entries": Entries, "findings": Findings}
+_KINDS: Final = (answer.Name, answer.Page, answer.Table, answer.Entries, answer.Findings)
+_TESTS: Final = {"names": tuple, **{kind.__name__.lower(): kind for kind in _KINDS}}
 
 
-def render(answer: Answer, display: Display) -> str:  # noqa: ARG001 (pages have one)
+def render(full: answer.Answer, _display: Display) -> str:
     """Return the answer as a page. Strings are escaped, without control characters.
 
     The page's own style and script are the only ones that its content security policy allows, by their digests.
@@ -59,15 +47,21 @@ def render(answer: Answer, display: Display) -> str:  # noqa: ARG001 (pages have
         keep_trailing_newline=True,
     )
     environment.tests |= {word: lambda item, kind=kind: isinstance(item, kind) for word, kind in _TESTS.items()}
-    environment.globals |= {"size": size, "rough_size": rough_size, "count": count, "weights": Weight, "tones": Tone}
+    environment.globals |= {
+        "size": answer.size,
+        "rough_size": answer.rough_size,
+        "count": count,
+        "weights": answer.Weight,
+        "tones": Tone,
+    }
     environment.filters |= {"tone": lambda tone: _CLASSES.get(tone, ""), "severity_tone": TONES.get}
     environment.filters |= {"digest": _digest, "prose": _prose, "runs": _runs}
     style, script = (Markup((folder / name).read_text("utf-8")) for name in ("report.css", "report.js"))  # noqa: S704 (our own files)
-    sections = with_content(map(_drawn, answer.sections))
+    sections = answer.with_content(map(_drawn, full.sections))
     return environment.get_template("answer.html.j2").render(
-        answer=answer,
+        answer=full,
         sections=sections,
-        terms=terms_of(replace(answer, sections=tuple(sections))),
+        terms=terms_of(replace(full, sections=tuple(sections))),
         causes=CAUSES,
         version=__version__,
         style=style,
@@ -92,7 +86,9 @@ def _digest(text: str) -> str:
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
 
 
-def _drawn(section: Section) -> Section:
+def _drawn(section: answer.Section) -> answer.Section:
     """Return the section with its pictures as macro and what it draws, without empty ones."""
-    parts: list[Any] = [(part.macro, part.draw()) if isinstance(part, Picture) else part for part in section.parts]
+    parts: list[Any] = [
+        (part.macro, part.draw()) if isinstance(part, answer.Picture) else part for part in section.parts
+    ]
     return replace(section, parts=[part for part in parts if not isinstance(part, tuple) or part[1]])

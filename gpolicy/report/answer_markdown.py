@@ -15,20 +15,7 @@ from typing import Final
 
 from gpolicy.findings import Finding, Severity, Span
 from gpolicy.printable import Tone, clipped, count, printable
-from gpolicy.report.answer import (
-    Answer,
-    Entries,
-    Entry,
-    Findings,
-    Listing,
-    Part,
-    Picture,
-    Section,
-    Style,
-    Table,
-    Weight,
-    with_content,
-)
+from gpolicy.report import answer
 from gpolicy.report.forms import Display
 from gpolicy.report.markdown import Block, code, document, fence, prose, table_head, table_items, table_rows
 
@@ -65,59 +52,61 @@ def marker(cluster: str, verb: str = "plan") -> str:
     return f"<!-- gpolicy {_CLEAN.sub('-', verb)} {named}-->"
 
 
-def render(answer: Answer, display: Display) -> str:
+def render(full: answer.Answer, display: Display) -> str:
     """Return the answer as Markdown of at most `display.budget` bytes (at least `forms.LEAST_BUDGET`)."""
     figures = (
         f"- {item.name}: **{prose(item.value)}** {prose(item.first_clauses(_FIGURE))}"
-        for item in answer.figures
+        for item in full.figures
         if item.detail
     )
-    told = {item.about for item in answer.figures if item.detail}
+    told = {item.about for item in full.figures if item.detail}
     blocks = [
-        Block(name="", importance=100, head=tuple(_head(answer))),
+        Block(name="", importance=100, head=tuple(_head(full))),
         _list("figures", _Importance.FAILED, figures),
-        *itertools.chain.from_iterable(_blocks(item, told) for item in with_content(answer.sections)),
-        *map(_listing, answer.listings),
-        _list("notes", _Importance.NOTES, map(_item, answer.notes), f"<b>{count(len(answer.notes), 'note')}</b>"),
+        *itertools.chain.from_iterable(_blocks(item, told) for item in answer.with_content(full.sections)),
+        *map(_listing, full.listings),
+        _list("notes", _Importance.NOTES, map(_item, full.notes), f"<b>{count(len(full.notes), 'note')}</b>"),
     ]
     blocks = [block for block in blocks if block.head or block.items]
     blocks.sort(key=lambda block: block.importance == _Importance.AS_BEFORE)
-    return document(blocks, tuple(_foot(answer)), display.budget)
+    return document(blocks, tuple(_foot(full)), display.budget)
 
 
-def _head(answer: Answer) -> Iterator[str]:
-    yield marker(answer.name, answer.verb)
-    name = code(answer.name, 100) if answer.name else ""
-    yield f"### {' '.join(filter(None, (prose(answer.title), name, prose(answer.title_end))))}"
+def _head(full: answer.Answer) -> Iterator[str]:
+    yield marker(full.name, full.verb)
+    name = code(full.name, 100) if full.name else ""
+    yield f"### {' '.join(filter(None, (prose(full.title), name, prose(full.title_end))))}"
     yield ""
-    amount = f" · {prose(answer.amount)}" if answer.amount else ""
-    yield f"{_SIGNS.get(answer.colour, '')}**{prose(answer.first_line, 1000)}**{amount}"
+    amount = f" · {prose(full.amount)}" if full.amount else ""
+    yield f"{_SIGNS.get(full.colour, '')}**{prose(full.first_line, 1000)}**{amount}"
 
 
-def _foot(answer: Answer) -> Iterator[str]:
-    parts = [prose(sentence) for sentence in (answer.made, *answer.looked_at, *answer.basis) if sentence]
-    parts += [f"{name} {code(value, 20)}" for name, value in answer.facts]
-    if answer.source:
-        parts.append(f"read from {code(answer.read_from, 200)}")
+def _foot(full: answer.Answer) -> Iterator[str]:
+    parts = [prose(sentence) for sentence in (full.made, *full.looked_at, *full.basis) if sentence]
+    parts += [f"{name} {code(value, 20)}" for name, value in full.facts]
+    if full.source:
+        parts.append(f"read from {code(full.read_from, 200)}")
     if parts:
         yield ""
         yield f"<sub>{' · '.join(parts)}</sub>"
 
 
-def _blocks(section: Section, told: Collection[str]) -> Iterable[Block]:
+def _blocks(section: answer.Section, told: Collection[str]) -> Iterable[Block]:
     """Return the blocks of a section at the top: open, or folded by its weight, changes unless they are short.
 
     `told` are the keys of sections that a figure is about.
     """
     if section.sections:
         return _overview(section, told)
-    changes = [part for part in section.parts if isinstance(part, Entries) and part.style is Style.CHANGES]
+    changes = [
+        part for part in section.parts if isinstance(part, answer.Entries) and part.style is answer.Style.CHANGES
+    ]
     lines = sum(1 + len(entry.below) for part in changes for entry in part.entries)
     is_short = bool(changes) and lines <= _MOST_OPEN
-    return _section(section) if section.weight > Weight.DETAIL or is_short else [_fold(section)]
+    return _section(section) if section.weight > answer.Weight.DETAIL or is_short else [_fold(section)]
 
 
-def _titled(section: Section) -> str:
+def _titled(section: answer.Section) -> str:
     return prose(section.title) + (f": {prose(section.summary, 600)}" if section.summary else "")
 
 
@@ -125,22 +114,22 @@ def _item(text: str) -> str:
     return f"- {prose(text)}"
 
 
-def _section(section: Section) -> Iterator[Block]:
+def _section(section: answer.Section) -> Iterator[Block]:
     """Yield the blocks of an open section; its parts may be cut, its heading is cut last."""
-    if all(isinstance(part, Picture) for part in section.parts) and not (section.notes or section.summary):
+    if all(isinstance(part, answer.Picture) for part in section.parts) and not (section.notes or section.summary):
         return
     if section.title:
         yield Block(name="headings", importance=_Importance.HEADINGS, items=(f"\n#### {_titled(section)}",))
     for part in section.parts:
         never_cut = section.never_cut and part is section.parts[0]
-        if never_cut and isinstance(part, Table):
+        if never_cut and isinstance(part, answer.Table):
             yield _rows_of(part, _Importance.MAIN)
         else:
             yield from _open(part)
     yield _list("notes", _Importance.CHANGED, map(_item, section.notes))
 
 
-def _rows_of(table: Table, importance: int, summary: str = "") -> Block:
+def _rows_of(table: answer.Table, importance: int, summary: str = "") -> Block:
     """Return a table without its title; a `summary` folds it away."""
     return Block(
         name=f"rows of “{table.title}”",
@@ -151,23 +140,23 @@ def _rows_of(table: Table, importance: int, summary: str = "") -> Block:
     )
 
 
-def _open(part: Part) -> Iterator[Block]:
+def _open(part: answer.Part) -> Iterator[Block]:
     """Yield the blocks of a part, open or folded by its weight."""
     match part:
-        case Table(weight=Weight.SAME | Weight.DETAIL):
+        case answer.Table(weight=answer.Weight.SAME | answer.Weight.DETAIL):
             yield _rows_of(part, _Importance.DETAIL, f"<b>{prose(part.title)}</b> ({part.amount})")
-        case Table():
-            importance = _Importance.MAIN if part.weight is Weight.WORSE else _Importance.WARNINGS
+        case answer.Table():
+            importance = _Importance.MAIN if part.weight is answer.Weight.WORSE else _Importance.WARNINGS
             yield Block(name=f"rows of “{part.title}”", importance=importance, items=tuple(table_items(part)))
-        case Entries(style=Style.LIST):
+        case answer.Entries(style=answer.Style.LIST):
             good = [entry for entry in part.entries if entry.tone is Tone.GOOD]
             others = [entry for entry in part.entries if entry.tone is not Tone.GOOD]
             yield _list(f"{part.of}s", _Importance.FAILED, _entries(part, others))
             passed = f"<b>{count(len(good), part.of)} {'passes' if len(good) == 1 else 'pass'}</b>"
             yield _list(f"{part.of}s that pass", _Importance.PASSED, _entries(part, good), passed)
-        case Entries():
+        case answer.Entries():
             yield _fenced(part)
-        case Findings():
+        case answer.Findings():
             yield from _findings(part)
 
 
@@ -177,13 +166,13 @@ def _list(name: str, importance: int, items: Iterable[str], summary: str = "") -
     return Block(name=name, importance=importance, summary=summary, head=("",) if found else (), items=found)
 
 
-def _fold(section: Section) -> Block:
+def _fold(section: answer.Section) -> Block:
     """Return a whole section as one folded part."""
     first = section.parts[0] if section.parts else None
     titled = f": {prose(section.summary, 600)}" if section.summary else ""
-    if isinstance(first, Entries):
+    if isinstance(first, answer.Entries):
         summary = f"<b>{prose(section.title)}</b> ({len(first):,}){titled}"
-        if first.style is not Style.LIST:
+        if first.style is not answer.Style.LIST:
             return _fenced(first, summary)
         return _list(f"{first.of}s", _Importance.DETAIL, _entries(first, first.entries), summary)
     name = f"rows about {section.title.lower()}"
@@ -191,39 +180,39 @@ def _fold(section: Section) -> Block:
     return _list(name, _Importance.DETAIL, items, f"<b>{prose(section.title)}</b>{titled}")
 
 
-def _rows(tables: Iterable[Table]) -> Iterator[str]:
+def _rows(tables: Iterable[answer.Table]) -> Iterator[str]:
     return itertools.chain.from_iterable(map(table_items, tables))
 
 
 # --- sections of sections --------------------------------------------------------------------------------------------
 
 
-def _overview(section: Section, told: Collection[str]) -> Iterator[Block]:
+def _overview(section: answer.Section, told: Collection[str]) -> Iterator[Block]:
     """Yield the blocks of inner sections: a line for the most important, the main table, and all else folded.
 
     `told` are the keys of sections that a figure is about: they need no line.
     """
-    below = with_content(section.sections)
-    heavy = [item for item in below if item.weight is Weight.WORSE or item.never_cut or item.unknown]
+    below = answer.with_content(section.sections)
+    heavy = [item for item in below if item.weight is answer.Weight.WORSE or item.never_cut or item.unknown]
     lines = [f"- **{prose(item.title)}**: {prose(item.summary, 600)}" for item in heavy if item.key not in told]
     yield _list("headlines", _Importance.HEADLINES, lines)
     for item in below:
         if item.never_cut:
             yield from (_rows_of(table.short, _Importance.MAIN) for table in item.tables[:1] if table.brief)
     for part in section.parts:
-        if isinstance(part, Entries):
+        if isinstance(part, answer.Entries):
             yield _list("reasons", _Importance.NOT_KNOWN, _entries(part, part.entries))
-    yield from (_about(item) for item in below if item.weight is not Weight.SAME or item.never_cut)
-    same = [table for item in below for table in item.tables if table.weight is Weight.SAME]
-    quiet = [f"- {_titled(item)}" for item in below if item.weight is Weight.SAME and not item.never_cut]
+    yield from (_about(item) for item in below if item.weight is not answer.Weight.SAME or item.never_cut)
+    same = [table for item in below for table in item.tables if table.weight is answer.Weight.SAME]
+    quiet = [f"- {_titled(item)}" for item in below if item.weight is answer.Weight.SAME and not item.never_cut]
     yield _list("rows that are as before", _Importance.AS_BEFORE, (*quiet, *_rows(same)), "<b>As before</b>")
 
 
-def _about(section: Section) -> Block:
+def _about(section: answer.Section) -> Block:
     """Return one section, folded."""
-    tables = [table for table in section.tables if table.weight is not Weight.SAME]
+    tables = [table for table in section.tables if table.weight is not answer.Weight.SAME]
     notes = [f"\n{prose(note)}" for note in section.notes]
-    importance = _Importance.WORSE if section.weight is Weight.WORSE else _Importance.CHANGED
+    importance = _Importance.WORSE if section.weight is answer.Weight.WORSE else _Importance.CHANGED
     title, _, rest = _titled(section).partition(": ")
     return _list(f"rows about {section.title.lower()}", importance, (*_rows(tables), *notes), f"<b>{title}</b>: {rest}")
 
@@ -231,7 +220,7 @@ def _about(section: Section) -> Block:
 # --- entries, findings, listings -------------------------------------------------------------------------------------
 
 
-def _entries(part: Entries, entries: Iterable[Entry]) -> Iterator[str]:
+def _entries(part: answer.Entries, entries: Iterable[answer.Entry]) -> Iterator[str]:
     """Yield entries as items of a list; a common heading comes with the first of them."""
     for (heading, remark), group in itertools.groupby(entries, key=lambda entry: entry.under):
         for number, entry in enumerate(group):
@@ -247,9 +236,9 @@ def _entries(part: Entries, entries: Iterable[Entry]) -> Iterator[str]:
             yield "\n".join(lines)
 
 
-def _fenced(part: Entries, summary: str = "") -> Block:
+def _fenced(part: answer.Entries, summary: str = "") -> Block:
     """Return entries as a block of code: a diff of changes, or commands to be copied. A `summary` folds it away."""
-    is_diff = part.style is Style.CHANGES
+    is_diff = part.style is answer.Style.CHANGES
     items = []
     for (heading, remark), group in itertools.groupby(part.entries, key=lambda entry: entry.under):
         for number, entry in enumerate(group):
@@ -267,18 +256,18 @@ def _code(name: str, importance: int, lines: Sequence[str], language: str, summa
     return Block(name=name, importance=importance, summary=summary, head=head, items=items, close=(ticks,))
 
 
-def _diff_lines(entry: Entry) -> Iterator[str]:
+def _diff_lines(entry: answer.Entry) -> Iterator[str]:
     yield f"{entry.mark if entry.mark in ('+', '-') else '!'} {entry.text}"
     for line in entry.below:
         yield f"{line.mark}   {line.text}" if line.mark in ("+", "-") else f"    {line.mark}{line.text}"
 
 
-def _command_lines(entry: Entry) -> Iterator[str]:
+def _command_lines(entry: answer.Entry) -> Iterator[str]:
     yield f"# {entry.mark.strip()} {entry.text}"
     yield from (line.text if line.is_code else f"# {line.text}" for line in entry.below)
 
 
-def _findings(part: Findings) -> Iterator[Block]:
+def _findings(part: answer.Findings) -> Iterator[Block]:
     for severity in Severity:
         found = [finding for finding in part.findings if finding.severity is severity]
         importance = _Importance.FAILED if severity is Severity.ERROR else _Importance.WARNINGS - severity.rank
@@ -286,7 +275,7 @@ def _findings(part: Findings) -> Iterator[Block]:
         yield _list(name, importance, (_finding(item, part) for item in found))
 
 
-def _finding(finding: Finding, part: Findings) -> str:
+def _finding(finding: Finding, part: answer.Findings) -> str:
     def place(span: Span | None) -> str:
         return f" {code(str(replace(span, file=part.locate(span.file))), 160)}" if span else ""
 
@@ -299,6 +288,6 @@ def _finding(finding: Finding, part: Findings) -> str:
     return f"{head}: {prose(finding.message)}{hint}{more}"
 
 
-def _listing(listing: Listing) -> Block:
+def _listing(listing: answer.Listing) -> Block:
     lines, summary = listing.text.splitlines(), f"<b>{prose(listing.title)}</b>"
     return _code(f"lines of “{listing.title}”", _Importance.CHANGED, lines, listing.language, summary)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import compress
 from typing import Any, Final
 
-from gpolicy.allocator.enumerations import DiskTemplate
+from gpolicy.allocator.cluster_data import DiskTemplate
 from gpolicy.analysis.allocator_input import not_known
 from gpolicy.analysis.binding import Cause
 from gpolicy.analysis.capacity import CapacityReport, GroupCapacity, SpecCapacity

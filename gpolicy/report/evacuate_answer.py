@@ -14,27 +14,7 @@ from gpolicy.json_values import COUNT, FROM_ONE, TEXTS, Document, Key, Many, Sha
 from gpolicy.printable import Tone, count, some
 from gpolicy.remedy.saved_remedy import FORMAT_VERSION as REMEDY_VERSION
 from gpolicy.remedy.saved_remedy import SAVED, SavedRemedy
-from gpolicy.report.answer import (
-    NOTHING,
-    Answer,
-    Entries,
-    Entry,
-    Figure,
-    Line,
-    Name,
-    Number,
-    Section,
-    Style,
-    Table,
-    Weight,
-    about,
-    command_line,
-    known_size,
-    names,
-    rough_size,
-    size,
-    supposing,
-)
+from gpolicy.report import answer
 from gpolicy.report.capacity_json import head
 from gpolicy.report.glossary import FAILURES
 from gpolicy.report.pictures import memory_section
@@ -64,24 +44,26 @@ _STOPPED: Final = "the search ended early, by --seconds or Ctrl-C: what was not 
 _MANY: Final = 3  # instances with one reason that share a row
 
 
-def evacuate_answer(report: EvacuationReport, *, is_kept: bool = False) -> Answer:
+def evacuate_answer(report: EvacuationReport, *, is_kept: bool = False) -> answer.Answer:
     """Return how nodes or a group are emptied. `is_kept`: the moves are written to a file."""
     bad = report.stays or report.objections
-    rate = f"time: {size(report.asked.rate)} of disk a second for each job (--rate)"
-    return Answer(
+    rate = f"time: {answer.size(report.asked.rate)} of disk a second for each job (--rate)"
+    return answer.Answer(
         verb="evacuate",
         title="How nodes are emptied on cluster",
-        **about(report, rate if report.copied and not report.stays else ""),
-        verdict=f"{supposing(report.what_if)}{_verdict(report)}",
+        **answer.about(report, rate if report.copied and not report.stays else ""),
+        verdict=f"{answer.supposing(report.what_if)}{_verdict(report)}",
         tone=Tone.BAD if bad else Tone.CAREFUL if report.breaks else Tone.GOOD,
         figures=(
             *_reboot(report),
             *_in_turn(report),
-            Figure("jobs", f"{len(report.moved):,}", about="moves"),
-            Figure("stay", f"{len(report.stays):,}", tone=Tone.BAD if report.stays else Tone.PLAIN, about="stays"),
-            Figure("to copy", rough_size(report.copied), about="moves"),
-            Figure("time", duration(report.seconds), about="moves"),
-            Figure("sets of jobs", f"{report.job_sets:,}", about="commands"),
+            answer.Figure("jobs", f"{len(report.moved):,}", about="moves"),
+            answer.Figure(
+                "stay", f"{len(report.stays):,}", tone=Tone.BAD if report.stays else Tone.PLAIN, about="stays"
+            ),
+            answer.Figure("to copy", answer.rough_size(report.copied), about="moves"),
+            answer.Figure("time", duration(report.seconds), about="moves"),
+            answer.Figure("sets of jobs", f"{report.job_sets:,}", about="commands"),
         ),
         sections=(_stays(report), _moves(report), memory_section(report), _commands(report), _candidates(report)),
         notes=(
@@ -105,23 +87,23 @@ def _failures(report: EvacuationReport) -> tuple[tuple[str, str], ...]:
     return tuple((word, meaning) for word, meaning in FAILURES.items() if word in said)
 
 
-def _reboot(report: EvacuationReport) -> Iterator[Figure]:
+def _reboot(report: EvacuationReport) -> Iterator[answer.Figure]:
     """Yield what a reboot takes, where more was asked for: only what runs on the nodes leaves them."""
     if (reboot := report.for_a_reboot) is not None:
         stay, leave = len(reboot.stays), len({item.instance for item in reboot.moved})
-        copied = f"{rough_size(reboot.copied)} to copy" if reboot.copied else "no disk to copy"
+        copied = f"{answer.rough_size(reboot.copied)} to copy" if reboot.copied else "no disk to copy"
         said = ("even with --primary-only", Tone.BAD) if stay else (f"--primary-only is enough; {copied}", Tone.GOOD)
         value = f"{stay:,} of {stay + leave:,} stay" if stay else f"{leave:,} move"
-        yield Figure("for a reboot", value, *said, "moves")
+        yield answer.Figure("for a reboot", value, *said, "moves")
 
 
-def _in_turn(report: EvacuationReport) -> Iterator[Figure]:
+def _in_turn(report: EvacuationReport) -> Iterator[answer.Figure]:
     """Yield what is so if several nodes are emptied one after the other, each filled again before the next."""
     if report.in_turn:
         stuck = {item.leaving[0]: len(item.stays) for item in report.in_turn if item.stays}
         said = f"{some([f'{number} stay on {name}' for name, number in stuck.items()], 3)}" if stuck else "none stays"
         value = f"{len(report.in_turn) - len(stuck):,} of {len(report.in_turn):,}"
-        yield Figure("one by one", value, f"can be emptied: {said}", Tone.BAD if stuck else Tone.GOOD, "stays")
+        yield answer.Figure("one by one", value, f"can be emptied: {said}", Tone.BAD if stuck else Tone.GOOD, "stays")
 
 
 def _first(report: EvacuationReport) -> Iterator[str]:
@@ -153,28 +135,30 @@ def _verdict(report: EvacuationReport) -> str:
         return f"{what} cannot be emptied{of_what}: {len(stay):,} of {together} {verb}{worse}"
     verb = "moves" if len(leave) == 1 else "move"
     jobs = f"{count(len(leave), 'instance')} {verb} in {count(len(report.moved), 'job')}"
-    copied = f"{rough_size(report.copied)} of disk to copy in {duration(report.seconds)}"
+    copied = f"{answer.rough_size(report.copied)} of disk to copy in {duration(report.seconds)}"
     copied = copied if report.copied else "no disk to copy"
     refused = f"; but Ganeti would refuse it: {report.objections[0]}" if report.objections else worse
     return f"{what} can be emptied{of_what}: {jobs}, {copied}{refused}"
 
 
-def _moves(report: EvacuationReport) -> Section:
+def _moves(report: EvacuationReport) -> answer.Section:
     rows = [
         (
             str(item.job_set),
-            *(Name(" / ".join(nodes)) for nodes in ((item.instance,), item.nodes_before, item.nodes_after)),
+            *(answer.Name(" / ".join(nodes)) for nodes in ((item.instance,), item.nodes_before, item.nodes_after)),
             ", ".join(what for what, _ in item.steps),
-            rough_size(item.copied) if item.copied else NOTHING,
+            answer.rough_size(item.copied) if item.copied else answer.NOTHING,
         )
         for item in report.moved
     ]
-    headings = (Number("set"), "instance", "from", "to", "how", Number("to copy"))
-    table = Table("In this order; jobs of one set may run side by side", "moves", headings, rows, most=40, brief=12)
-    return Section("moves", "Moves", [table], never_cut=True)
+    headings = (answer.Number("set"), "instance", "from", "to", "how", answer.Number("to copy"))
+    table = answer.Table(
+        "In this order; jobs of one set may run side by side", "moves", headings, rows, most=40, brief=12
+    )
+    return answer.Section("moves", "Moves", [table], never_cut=True)
 
 
-def _stays(report: EvacuationReport) -> Section:
+def _stays(report: EvacuationReport) -> answer.Section:
     alike: dict[tuple[str, str], list[StayingInstance]] = {}
     for item in report.stays:
         alike.setdefault((item.template, _why(item)), []).append(item)
@@ -182,12 +166,14 @@ def _stays(report: EvacuationReport) -> Section:
     for (template, why), items in alike.items():
         for together in [items] if len(items) > _MANY else [[item] for item in items]:
             nodes = dict.fromkeys(node for item in together for node in item.nodes)
-            rows.append((names(item.instance for item in together), template, names(nodes), why))
+            rows.append((answer.names(item.instance for item in together), template, answer.names(nodes), why))
     headings = ("instances", "template", "nodes", "why")
-    table = Table("What stays, and why", "reasons", headings, rows, weight=Weight.WORSE, last_apart=True, brief=5)
+    table = answer.Table(
+        "What stays, and why", "reasons", headings, rows, weight=answer.Weight.WORSE, last_apart=True, brief=5
+    )
     refused = "`gpolicy place` with the size of an instance and group=NAME says in figures why a group refuses it"
     notes = (refused,) if report.group is not None and report.stays else ()
-    return Section("stays", "Stays", [table], (*notes, *_more(report)))
+    return answer.Section("stays", "Stays", [table], (*notes, *_more(report)))
 
 
 def _more(report: EvacuationReport) -> Iterator[str]:
@@ -212,13 +198,13 @@ def _refusal(item: Candidate) -> str:
     return f"{item.reason}: {item.detail} [{item.htools_reason}]"
 
 
-def _commands(report: EvacuationReport) -> Section:
+def _commands(report: EvacuationReport) -> answer.Section:
     entries = []
     for item in report.moved:
-        lost = (Line(f"cannot be undone: {item.no_way_back}", tone=Tone.CAREFUL),) if item.no_way_back else ()
-        below = (*map(command_line, item.commands), *lost)
+        lost = (answer.Line(f"cannot be undone: {item.no_way_back}", tone=Tone.CAREFUL),) if item.no_way_back else ()
+        below = (*map(answer.command_line, item.commands), *lost)
         what = ", ".join(what for what, _ in item.steps)
-        entries.append(Entry(f"{item.instance}: {what}", mark=f"{item.job_set:>2}.", below=below))
+        entries.append(answer.Entry(f"{item.instance}: {what}", mark=f"{item.job_set:>2}.", below=below))
     asked = tuple(
         f"`{shell_line(item.by_ganeti)}` asks hail the same ({_asked(item)})"
         for item in report.requests
@@ -226,7 +212,13 @@ def _commands(report: EvacuationReport) -> Section:
     )
     unasked = ("Ganeti's own commands for it move nothing, since some instances stay",) if report.stays else ()
     notes = (*asked, *unasked) if entries else ()
-    return Section("commands", "Commands", [Entries("command", entries, Style.COMMANDS)], notes, weight=Weight.DETAIL)
+    return answer.Section(
+        "commands",
+        "Commands",
+        [answer.Entries("command", entries, answer.Style.COMMANDS)],
+        notes,
+        weight=answer.Weight.DETAIL,
+    )
 
 
 def _asked(request: RequestToHail) -> str:
@@ -235,7 +227,7 @@ def _asked(request: RequestToHail) -> str:
     return f"{kind}{told}"
 
 
-def _candidates(report: EvacuationReport) -> Section:
+def _candidates(report: EvacuationReport) -> answer.Section:
     all_of_them: tuple[MovedInstance | StayingInstance, ...] = (*report.moved, *report.stays)
     hidden = [item.instance for item in all_of_them if item.candidates is None]
     fixed = [
@@ -245,26 +237,26 @@ def _candidates(report: EvacuationReport) -> Section:
         "a mirrored instance fails over to its secondary node, without a choice": fixed,
         "too many candidates to list them": hidden,
     }
-    return Section(
+    return answer.Section(
         "candidates",
         "Candidates",
         [table for item in all_of_them for table in _tables(item.instance, item.candidates)],
         tuple(f"{text}: {some(instances)}" for text, instances in said.items() if instances),
-        weight=Weight.DETAIL,
+        weight=answer.Weight.DETAIL,
     )
 
 
-def _tables(instance: str, candidates: tuple[Candidate, ...] | None) -> Iterator[Table]:
+def _tables(instance: str, candidates: tuple[Candidate, ...] | None) -> Iterator[answer.Table]:
     if not candidates or (len(candidates) == 1 and candidates[0].ok):
         return
     rows = []
     for item in candidates:
-        why = NOTHING if item.ok else _refusal(item)
-        left = known_size(item.disk_left)
-        rows.append((Name(" / ".join(item.nodes)), Name(item.group), item.shown_score, left, why))
-    headings = ("nodes", "group", Number("score"), Number("disk left"), "why not")
+        why = answer.NOTHING if item.ok else _refusal(item)
+        left = answer.known_size(item.disk_left)
+        rows.append((answer.Name(" / ".join(item.nodes)), answer.Name(item.group), item.shown_score, left, why))
+    headings = ("nodes", "group", answer.Number("score"), answer.Number("disk left"), "why not")
     title = f"{instance}: best first; the smaller the score, the better"
-    yield Table(title, "candidates", headings, rows, weight=Weight.DETAIL, most=5)
+    yield answer.Table(title, "candidates", headings, rows, weight=answer.Weight.DETAIL, most=5)
 
 
 def _short(report: EvacuationReport) -> Iterator[str]:

@@ -5,22 +5,14 @@ from __future__ import annotations
 from typing import Final
 
 from gpolicy.cluster.volume_pools import VolumesFrom
-from gpolicy.impact.exclusive_storage_change import (
-    DiskFinding,
-    ExclusiveStorageChange,
-    GroupVolumes,
-    InstanceEffect,
-    SpindleNumbers,
-    Turn,
-    VolumeGroup,
-)
+from gpolicy.impact import exclusive_storage_change
 from gpolicy.printable import count
 from gpolicy.report.answer import NOTHING, Cell, Name, Number, Section, Table, Weight, from_to, section_of_tables, size
 
 TITLE: Final = "Exclusive storage"
 
 
-def exclusive_storage_section(change: ExclusiveStorageChange) -> Section:
+def exclusive_storage_section(change: exclusive_storage_change.ExclusiveStorageChange) -> Section:
     """Return exclusive storage after the changes, and its effect on instances."""
     turning = bool(change.turned_on or change.turned_off)
     unseen = Table(
@@ -43,24 +35,28 @@ def exclusive_storage_section(change: ExclusiveStorageChange) -> Section:
     return section_of_tables("exclusive_storage", TITLE, tables, tuple(notes), summary=_summary(change))
 
 
-def _turned(change: ExclusiveStorageChange) -> Table:
+def _turned(change: exclusive_storage_change.ExclusiveStorageChange) -> Table:
     rows = [(Name(node), "on") for node in change.turned_on] + [(Name(node), "off") for node in change.turned_off]
     return Table("Nodes whose flag changes", "nodes", ("node", "exclusive_storage"), rows)
 
 
-def _disks(instances: tuple[InstanceEffect, ...]) -> Table:
+def _disks(instances: tuple[exclusive_storage_change.InstanceEffect, ...]) -> Table:
     rows = [_disk(item, disk) for item in instances for disk in item.disks]
     rows += [
         (Name(item.instance), Name(item.primary_node), NOTHING, NOTHING, "no disks; verify reports it as unsuitable")
         for item in instances
         if item.unsuitable and not item.disks
     ]
-    new = any(item.turn is not Turn.STAYS for item in instances if item.disks or item.unsuitable)
+    new = any(
+        item.turn is not exclusive_storage_change.Turn.STAYS for item in instances if item.disks or item.unsuitable
+    )
     headings = ("instance", "node", Number("disk"), Number("size"), "what")
     return Table("Disks in trouble", "disks", headings, rows, weight=Weight.WORSE if new else Weight.CHANGED)
 
 
-def _disk(item: InstanceEffect, disk: DiskFinding) -> tuple[Cell, ...]:
+def _disk(
+    item: exclusive_storage_change.InstanceEffect, disk: exclusive_storage_change.DiskFinding
+) -> tuple[Cell, ...]:
     numbers = ""
     if disk.needed is not None:
         have = "none" if disk.spindles is None else str(disk.spindles)
@@ -69,14 +65,14 @@ def _disk(item: InstanceEffect, disk: DiskFinding) -> tuple[Cell, ...]:
     return (Name(item.instance), Name(item.primary_node), str(disk.disk), size(disk.size), what)
 
 
-def _volumes(groups: tuple[GroupVolumes, ...], *, turning: bool) -> Table:
+def _volumes(groups: tuple[exclusive_storage_change.GroupVolumes, ...], *, turning: bool) -> Table:
     weight = Weight.CHANGED if turning or any(group.differ for group in groups) else Weight.SAME
     sizes = map(Number, ("smallest", "largest", "usable"))
     headings = ("group", "known from", *sizes, "on each node", Number("lost"), "verdict")
     return Table("Physical volumes", "groups", headings, list(map(_group, groups)), weight=weight)
 
 
-def _group(group: GroupVolumes) -> tuple[Cell, ...]:
+def _group(group: exclusive_storage_change.GroupVolumes) -> tuple[Cell, ...]:
     sizes = map(_known_size, (group.smallest, group.largest, group.usable))
     each = from_to([number for _, number in group.counts])
     known = {VolumesFrom.MEASURED: "measured", VolumesFrom.PROMISED: "hardware of the policy"}
@@ -87,7 +83,7 @@ def _group(group: GroupVolumes) -> tuple[Cell, ...]:
     return (Name(group.group), known.get(group.known_from, "nothing"), *sizes, each, lost, verdict)
 
 
-def _volume_groups(groups: tuple[GroupVolumes, ...]) -> Table:
+def _volume_groups(groups: tuple[exclusive_storage_change.GroupVolumes, ...]) -> Table:
     """Return the volumes by volume group, where the policy says that not all are in the cluster's own."""
     rows: list[tuple[Cell, ...]] = []
     for group in groups:
@@ -106,7 +102,7 @@ def _volume_groups(groups: tuple[GroupVolumes, ...]) -> Table:
     )
 
 
-def _volume_group(item: VolumeGroup) -> tuple[Cell, ...]:
+def _volume_group(item: exclusive_storage_change.VolumeGroup) -> tuple[Cell, ...]:
     return (
         Name(item.name) if item.name else "the cluster's own",
         from_to([node.count for node in item.nodes]),
@@ -120,27 +116,27 @@ def _known_size(mebibytes: int | None) -> str:
     return NOTHING if mebibytes is None else size(mebibytes)
 
 
-def _partly_used(groups: tuple[GroupVolumes, ...]) -> Table:
+def _partly_used(groups: tuple[exclusive_storage_change.GroupVolumes, ...]) -> Table:
     volumes = [volume for group in groups for volume in group.partly_used]
     rows = [(Name(one.node), Name(one.volume), size(one.size), size(one.free)) for one in volumes]
     headings = ("node", "volume", Number("size"), Number("free"))
     return Table("Partly used volumes: their free space is lost", "volumes", headings, rows)
 
 
-def _spindles(instances: tuple[InstanceEffect, ...]) -> Table:
+def _spindles(instances: tuple[exclusive_storage_change.InstanceEffect, ...]) -> Table:
     numbers = map(Number, ("spindle_use", "of its disks")), map(Number, ("compared", "spindle_count", "volumes"))
     headings = ("instance", *numbers[0], "policy allows", *numbers[1])
     rows = [(Name(item.instance), *_numbers(item.after)) for item in instances]
     return Table("The meanings of spindles, after the changes", "instances", headings, rows, weight=Weight.SAME)
 
 
-def _numbers(item: SpindleNumbers) -> tuple[str, ...]:
+def _numbers(item: exclusive_storage_change.SpindleNumbers) -> tuple[str, ...]:
     allowed = ", ".join(map(from_to, item.spec_spindle_use))
     values = (item.disk_spindles, allowed or None, item.compared, item.spindle_count, item.physical_volumes)
     return (str(item.spindle_use), *(NOTHING if value is None else str(value) for value in values))
 
 
-def _summary(change: ExclusiveStorageChange) -> str:
+def _summary(change: exclusive_storage_change.ExclusiveStorageChange) -> str:
     parts = []
     for nodes, word in ((change.turned_on, "get"), (change.turned_off, "lose")):
         if nodes:

@@ -1,18 +1,70 @@
-"""Findings for a terminal: the source line with carets under the error, and what to write instead; and as an answer."""
+"""Findings of `gpolicy check`: for a terminal, as an answer, and as annotations on GitHub; the accepted ones with them.
+
+For a terminal: the source line with carets under the error, and what to write instead. Annotations are GitHub's
+"Workflow commands for GitHub Actions": `::error file=…,line=…,title=…::message`. All of them are in the log.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 from gpolicy.findings import Accepted, Finding, Severity, Span, told
 from gpolicy.policy.source_file import Files
-from gpolicy.printable import Painter, Tone, as_text, columns, hanging, printable, without_colour
-from gpolicy.report.accepted_section import accepted_figure, accepted_section, accepted_words
-from gpolicy.report.answer import Answer, Figure, Findings, Section
+from gpolicy.printable import Painter, Tone, as_text, columns, hanging, no_command, printable, without_colour
+from gpolicy.report.answer import Answer, Figure, Findings, Name, Section, Table, Weight
 from gpolicy.report.findings_json import summary
+
+NO_REASON: Final = "no reason is given"
+_WIDTH: Final = 100  # columns
+
+
+def accepted_words(accepted: Sequence[Accepted]) -> str:
+    """Return how many findings are accepted, and where a base is known how many of them are new."""
+    if not accepted or any(item.new is None for item in accepted):
+        return f"{len(accepted):,}"
+    return f"{len(accepted):,}, {sum(item.new is True for item in accepted):,} of them new"
+
+
+def accepted_figure(accepted: Sequence[Accepted]) -> tuple[Figure, ...]:
+    """Return the figure of accepted findings; none where nothing is accepted."""
+    by = ", ".join(f"{number:,} by {what}" for what, number in Counter(item.by for item in accepted).items())
+    return (Figure("accepted", accepted_words(accepted), by, about="accepted"),) if accepted else ()
+
+
+def accepted_lines(accepted: Sequence[Accepted]) -> Iterator[str]:
+    """Yield what is accepted, by place, with what accepts it below."""
+    for item in accepted:
+        finding = item.finding
+        head = f"{finding.span or 'the policy'}: {finding.severity} {finding.code} {finding.name}"
+        yield from hanging(f"{head}: {finding.message}", _WIDTH)
+        until, new = f" until {item.until}" if item.until else "", ", new" if item.new else ""
+        told = f"accepted by {item.by}{until}{new} ({item.place}): {item.reason or NO_REASON}"
+        yield from hanging(told, _WIDTH, "  ")
+
+
+def accepted_section(accepted: Sequence[Accepted], locate: Callable[[str], str] = str) -> Section:
+    """Return a table of what is accepted, the new ones first."""
+    rows = [
+        (
+            item.finding.key,
+            Name(f"{locate(item.finding.span.file)}:{item.finding.span.line}" if item.finding.span else "-"),
+            item.finding.message,
+            f"{item.by}{' (new)' if item.new else ''}",
+            Name(f"{locate(item.place.file)}:{item.place.line}" if item.place else "-"),
+            item.until or "-",
+            item.reason or NO_REASON,
+        )
+        for item in sorted(accepted, key=lambda item: item.new is not True)
+    ]
+    headings = ("rule", "where", "what", "accepted by", "at", "until", "reason")
+    table = Table("What accepts which finding", "findings", headings, rows, weight=Weight.DETAIL, most=len(rows))
+    return Section(
+        "accepted", "Accepted", [table], weight=Weight.DETAIL, summary=accepted_words(accepted) if rows else ""
+    )
+
 
 MOST_SHOWN: Final = 1000
 """The greatest number of findings that are shown, the worst first; the others are counted."""
@@ -203,3 +255,83 @@ def findings_answer(
             accepted_section(accepted, locate),
         ),
     )
+
+
+MOST_ANNOTATIONS: Final = 10
+"""Annotations of one level that GitHub shows for a step. It drops the rest without a word: the last says how many."""
+
+Locate = Callable[[str], str]
+
+_LEVELS: Final = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "notice"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Annotation:
+    """One message, beside a line or without a place. Equal ones are counted by `kind`."""
+
+    severity: Severity
+    kind: str
+    title: str
+    message: str
+    span: Span | None = None
+
+
+def findings_github(findings: Iterable[Finding], *, locate: Locate = str) -> str:
+    """Return findings as workflow commands, worst first, and a line for the log with the counts.
+
+    `locate` turns the name of a file into its path in the repository.
+    """
+    findings = list(findings)
+    return github([finding_annotation(finding) for finding in findings], summary_line(findings), locate=locate)
+
+
+def finding_annotation(finding: Finding) -> Annotation:
+    """Return a finding as an annotation."""
+    message = finding.message + finding.more + (f"\nhint: {finding.hint}" if finding.hint else "")
+    kind = f"{finding.code} {finding.name}"
+    return Annotation(severity=finding.severity, kind=kind, title=kind, message=message, span=finding.span)
+
+
+def github(annotations: Iterable[Annotation], summary: str, *, locate: Locate = str) -> str:
+    """Return `annotations` as workflow commands, worst first, then `summary` as a plain line of the log."""
+    ordered = sorted(annotations, key=lambda item: item.severity.rank)
+    lines = [line for severity in Severity for line in _level([a for a in ordered if a.severity is severity], locate)]
+    return "".join(f"{line}\n" for line in (*lines, _plain(summary)))
+
+
+def _level(items: list[Annotation], locate: Locate) -> Iterator[str]:
+    shown = items if len(items) <= MOST_ANNOTATIONS else items[: MOST_ANNOTATIONS - 1]
+    yield from (_command(item, locate) for item in shown)
+    rest = items[len(shown) :]
+    if not rest:
+        return
+    kinds = ", ".join(f"{kind} ({count})" for kind, count in Counter(item.kind for item in rest).most_common())
+    level = _LEVELS[rest[0].severity]
+    title = f"{len(rest)} more of this level"
+    yield f"::{level} title={_property(title)}::{_data(f'{kinds}. GitHub shows ten; all are in the log of this step.')}"
+    for item in rest:  # plain lines, which GitHub leaves in the log
+        place = f"{item.span}: " if item.span else ""
+        yield _plain(f"{place}{level}: {item.title}: {item.message}")
+
+
+def _command(item: Annotation, locate: Locate) -> str:
+    properties = {"file": "", "line": "", "endLine": "", "col": "", "endColumn": "", "title": item.title}
+    span = item.span
+    if span is not None:
+        properties |= {"file": locate(span.file), "line": str(span.line), "endLine": str(span.end_line)}
+        if span.end_line == span.line:  # GitHub takes columns within one line only
+            properties |= {"col": str(span.column), "endColumn": str(max(span.end_column - 1, span.column))}
+    text = ",".join(f"{key}={_property(value)}" for key, value in properties.items() if value)
+    return f"::{_LEVELS[item.severity]} {text}::{_data(item.message)}"
+
+
+def _data(text: str) -> str:
+    return "%0A".join(printable(line).replace("%", "%25") for line in text.split("\n"))
+
+
+def _property(text: str) -> str:
+    return printable(text).replace("%", "%25").replace(":", "%3A").replace(",", "%2C")
+
+
+def _plain(text: str) -> str:
+    return no_command(printable(text))

@@ -19,8 +19,7 @@ from gpolicy.analysis.shown_score import Score, ScoreComponent
 from gpolicy.analysis.violations import ParameterBreach, PolicyViolation
 from gpolicy.impact.capacity_change import AllocationVectors, FitChange
 from gpolicy.impact.exclusive_storage_change import DiskFinding
-from gpolicy.impact.impact import Impact
-from gpolicy.impact.redundancy_change import GroupRedundancyChange, RedundancyChange
+from gpolicy.impact.impact import GroupRedundancyChange, Impact, RedundancyChange
 from gpolicy.json_values import COUNT, FROM_ONE, NUMBER, Document, Key, Maybe, Shape, fields_of
 from gpolicy.plan.plan import PLAN_FIRST, PLAN_LAST
 from gpolicy.report.capacity_json import BINDING, CAPACITY, SPEC

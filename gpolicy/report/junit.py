@@ -17,7 +17,7 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring  # it on
 
 from gpolicy.findings import Accepted, Finding
 from gpolicy.printable import printable
-from gpolicy.report.accepted_section import NO_REASON, accepted_lines, accepted_words
+from gpolicy.report.findings_text import NO_REASON, accepted_lines, accepted_words
 from gpolicy.report.outcomes_answer import reasons
 from gpolicy.testing.outcome import Outcome, tally
 

@@ -7,7 +7,7 @@ from dataclasses import fields
 from typing import Any, Final
 
 from gpolicy.analysis.health import ExclusionUnsatisfiable, Unmovable
-from gpolicy.impact.location_change import LocationChange
+from gpolicy.impact.impact import LocationChange
 from gpolicy.printable import count
 from gpolicy.report.answer import Cell, Name, Section, Table, Weight, names, section_of_tables
 

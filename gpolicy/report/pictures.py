@@ -24,7 +24,7 @@ from gpolicy.cluster.state import LiveInstance
 from gpolicy.errors import GpolicyError
 from gpolicy.ganeti.vocabulary import Values
 from gpolicy.impact.comparison import Sides
-from gpolicy.impact.location_change import LocationChange
+from gpolicy.impact.impact import LocationChange
 from gpolicy.printable import clipped, count
 from gpolicy.report.answer import Picture, Section, size
 

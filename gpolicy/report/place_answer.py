@@ -6,28 +6,13 @@ import itertools
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from gpolicy.allocator.cluster_data import Disk, Instance
-from gpolicy.allocator.enumerations import AllocPolicy
+from gpolicy.allocator.cluster_data import AllocPolicy, Disk, Instance
 from gpolicy.analysis.binding import UNKNOWN_SPINDLES, Cause
 from gpolicy.analysis.place_report import Candidate, GroupTrial, Instead, PlaceReport
 from gpolicy.analysis.spec_pairs import pair_title
 from gpolicy.json_values import COUNT, NUMBER, TEXTS, Document, Key, Shape
 from gpolicy.printable import Tone, count
-from gpolicy.report.answer import (
-    NOTHING,
-    Answer,
-    Figure,
-    Name,
-    Number,
-    Section,
-    Table,
-    Weight,
-    about,
-    known_size,
-    rough_size,
-    size,
-    supposing,
-)
+from gpolicy.report import answer
 from gpolicy.report.capacity_json import LIMITS, head
 
 _HARD_TO_READ: Final = 10_000  # MiB: larger numbers of MiB are hard to read
@@ -42,7 +27,7 @@ _UNKNOWN_SPINDLES: Final = (
 )
 
 
-def place_answer(report: PlaceReport, *then: str) -> Answer:
+def place_answer(report: PlaceReport, *then: str) -> answer.Answer:
     """Return where the instance goes, with every candidate and its reason; `then` are commands that help."""
     what = f"{report.size or report.instance.name} ({_instance_words(report.instance)})"
     goes = f"goes nowhere: {report.reason}"
@@ -59,21 +44,21 @@ def place_answer(report: PlaceReport, *then: str) -> Answer:
     possible = [item for item in report.candidates if item.ok]
     refused = [item for item in report.candidates if not item.ok]
     several = len({item.group for item in refused}) > 1
-    return Answer(
+    return answer.Answer(
         verb="place",
         title="Where an instance goes on cluster",
-        **about(report) | {"unknown": (*report.not_known, *report.unchecked)},
-        verdict=f"{supposing(report.what_if)}{what} {goes}",
+        **answer.about(report) | {"unknown": (*report.not_known, *report.unchecked)},
+        verdict=f"{answer.supposing(report.what_if)}{what} {goes}",
         tone=Tone.GOOD if report.accepted else Tone.BAD,
         figures=(
-            Figure("possible", f"{len(possible):,}", tone=Tone.GOOD if possible else Tone.BAD, about="possible"),
-            Figure("refused", f"{len(refused):,}", about="refused"),
-            Figure("groups tried", f"{sum(group.tried for group in report.groups):,}"),
+            answer.Figure("possible", f"{len(possible):,}", tone=Tone.GOOD if possible else Tone.BAD, about="possible"),
+            answer.Figure("refused", f"{len(refused):,}", about="refused"),
+            answer.Figure("groups tried", f"{sum(group.tried for group in report.groups):,}"),
         ),
         sections=(
             *_instead(report),
-            Section("possible", "Possible", list(_possible(possible, report)), summary=_candidates(possible)),
-            Section(
+            answer.Section("possible", "Possible", list(_possible(possible, report)), summary=_candidates(possible)),
+            answer.Section(
                 "refused",
                 "Refused",
                 list(_refused(refused, several=several, brief=0 if report.ok else 1 if smaller else 2)),
@@ -100,65 +85,67 @@ def _candidates(items: Sequence[Candidate]) -> str:
     return count(len(items), "candidate") if items else "no candidate"
 
 
-def _instead(report: PlaceReport) -> Iterator[Section]:
+def _instead(report: PlaceReport) -> Iterator[answer.Section]:
     """Yield the section of what would fit, if that was looked for, and if any node can be tried."""
     if report.instead is None or not report.candidates:
         return
-    rows = [(item.words, Name(" / ".join(item.nodes))) for item in report.instead]
+    rows = [(item.words, answer.Name(" / ".join(item.nodes))) for item in report.instead]
     if rows:
         summary = "each line alone, the rest of the request as it is"
     elif any((item.detail or "").startswith(UNKNOWN_SPINDLES) for item in report.candidates):
         summary = "not known as long as the disks have no spindles: write disk=SIZE:SPINDLES"
     else:
         summary = "no smaller size" if report.instance.ignores_policy else "no size that the policy allows"
-    table = Table("", "requests", ("change", "goes to"), rows, brief=5)
-    yield Section("instead", "What would fit", [table], summary=summary, never_cut=True)
+    table = answer.Table("", "requests", ("change", "goes to"), rows, brief=5)
+    yield answer.Section("instead", "What would fit", [table], summary=summary, never_cut=True)
 
 
-def _possible(items: Sequence[Candidate], report: PlaceReport) -> Iterator[Table]:
+def _possible(items: Sequence[Candidate], report: PlaceReport) -> Iterator[answer.Table]:
     """Yield a table of the best candidates, and one of the others."""
     dedicated = report.metric == "lost-allocations"
     sizes = f" ({', '.join(map(pair_title, report.sizes))})" if report.sizes else ""
-    metric = f"lost allocations{sizes}" if dedicated else Number("score")
-    rows = [(_nodes(item), Name(item.group), _metric(item), known_size(item.disk_left)) for item in items]
-    headings = ("nodes", "group", metric, Number("disk left"))
+    metric = f"lost allocations{sizes}" if dedicated else answer.Number("score")
+    rows = [(_nodes(item), answer.Name(item.group), _metric(item), answer.known_size(item.disk_left)) for item in items]
+    headings = ("nodes", "group", metric, answer.Number("disk left"))
     some, most = (len(rows), 10) if len(rows) <= _MOST_ALL else (_MOST_BEST, _MOST_BEST)
-    yield Table("Best first; the smaller the better", "candidates", headings, rows[:some], most=most, brief=5)
+    yield answer.Table("Best first; the smaller the better", "candidates", headings, rows[:some], most=most, brief=5)
     others = "All the other candidates, best first"
-    yield Table(others, "candidates", headings, rows[some:], weight=Weight.SAME, most=most)
+    yield answer.Table(others, "candidates", headings, rows[some:], weight=answer.Weight.SAME, most=most)
 
 
-def _refused(items: Sequence[Candidate], *, several: bool, brief: int) -> Iterator[Table]:
+def _refused(items: Sequence[Candidate], *, several: bool, brief: int) -> Iterator[answer.Table]:
     """Yield a table for each reason, the most frequent first, with one row for all candidates with the same lack.
 
     A short answer has the first `brief` rows of the first.
     """
     reasons: dict[str, list[Candidate]] = {}
     for item in items:
-        reasons.setdefault(item.reason or NOTHING, []).append(item)
+        reasons.setdefault(item.reason or answer.NOTHING, []).append(item)
     for reason, found in sorted(reasons.items(), key=lambda pair: -len(pair[1])):
         htools = sorted({item.htools_reason for item in found if item.htools_reason})
-        alike: dict[tuple[str, str], list[Name]] = {}
+        alike: dict[tuple[str, str], list[answer.Name]] = {}
         for item in found:
             alike.setdefault((_detail(item), item.group), []).append(_nodes(item))
         named = f" [{', '.join(htools)}]" if htools else ""
         title = f"{reason} ({len(found):,}): {found[0].explanation or ''}{named}"
         first = 0 if several else 1
         most_first = sorted(alike.items(), key=lambda pair: -len(pair[1]))
-        rows = [(Name(group), detail, tuple(nodes))[first:] for (detail, group), nodes in most_first]
+        rows = [(answer.Name(group), detail, tuple(nodes))[first:] for (detail, group), nodes in most_first]
         headings = ("group", "figures", "nodes")[first:]
-        yield Table(title, "rows", headings, rows, weight=Weight.DETAIL, most=3, last_apart=True, brief=brief)
+        yield answer.Table(
+            title, "rows", headings, rows, weight=answer.Weight.DETAIL, most=3, last_apart=True, brief=brief
+        )
         brief = 0
 
 
-def _nodes(item: Candidate) -> Name:
-    return Name(" / ".join(item.nodes))
+def _nodes(item: Candidate) -> answer.Name:
+    return answer.Name(" / ".join(item.nodes))
 
 
 def _detail(item: Candidate) -> str:
     """Return the detail of a refusal, without the node's name, which stands beside it."""
     if not item.detail or item.detail == item.explanation:
-        return "not worked out for so many candidates" if item.reason in _AFTER_LOSS else NOTHING
+        return "not worked out for so many candidates" if item.reason in _AFTER_LOSS else answer.NOTHING
     return item.detail.removeprefix(f"{item.nodes[0]}: ") if len(item.nodes) == 1 else item.detail
 
 
@@ -181,8 +168,8 @@ def _instance_words(instance: Instance) -> str:
 
 def _asked(amount: int) -> str:
     """Return the requested size exactly, with a rounded one if it is hard to read."""
-    exact = size(amount)
-    return f"{exact} ≈ {rough_size(amount)}" if exact.endswith("M") and amount >= _HARD_TO_READ else exact
+    exact = answer.size(amount)
+    return f"{exact} ≈ {answer.rough_size(amount)}" if exact.endswith("M") and amount >= _HARD_TO_READ else exact
 
 
 FORMAT_VERSION: Final = "1.4"

@@ -10,7 +10,7 @@ from functools import partial
 from importlib import import_module
 from typing import Any, Final
 
-from gpolicy.allocator.node import Node
+from gpolicy.allocator.cluster_data import Node
 from gpolicy.analysis.allocator_input import not_known
 from gpolicy.analysis.node_use import node_uses
 from gpolicy.analysis.spec_pairs import MINMAX
@@ -19,9 +19,7 @@ from gpolicy.findings import Accepted, Severity
 from gpolicy.ganeti.releases import unknown_release
 from gpolicy.ganeti.vocabulary import TakesEffect
 from gpolicy.impact.comparison import Sides
-from gpolicy.impact.impact import PARTS, Impact
-from gpolicy.impact.location_change import LocationChange
-from gpolicy.impact.redundancy_change import RedundancyChange
+from gpolicy.impact.impact import PARTS, Impact, LocationChange, RedundancyChange
 from gpolicy.impact.violation_change import ViolationChange
 from gpolicy.plan.built_in_guards import GuardResult, can_be_allowed
 from gpolicy.plan.changes import MAY_VIOLATE, NAME, TAGS, Change, ChangeAction, Risk
@@ -29,29 +27,15 @@ from gpolicy.plan.plan import Plan
 from gpolicy.plan.step import Step
 from gpolicy.policy.source_file import Files
 from gpolicy.printable import Tone, count, listed, some
-from gpolicy.report import values_text
-from gpolicy.report.accepted_section import accepted_figure, accepted_section
-from gpolicy.report.answer import (
-    Answer,
-    Entries,
-    Entry,
-    Figure,
-    Findings,
-    Line,
-    Picture,
-    Section,
-    Style,
-    Weight,
-    command_line,
-    supposing,
-)
+from gpolicy.report import answer, values_text
 from gpolicy.report.capacity_section import headline, headline_falls
+from gpolicy.report.findings_text import accepted_figure, accepted_section
 from gpolicy.report.pictures import MEMORY, GroupPicture, domain_pictures, group_pictures, spec_pictures
 from gpolicy.report.plan_words import amount, change_words, full_verdict, pair_changes, tag_changes
 from gpolicy.report.remedy_section import remedy_figures
 
 _MOST_GUARDS: Final = 2
-_WEIGHT_TONES: Final = {Weight.WORSE: Tone.BAD, Weight.CHANGED: Tone.PLAIN}
+_WEIGHT_TONES: Final = {answer.Weight.WORSE: Tone.BAD, answer.Weight.CHANGED: Tone.PLAIN}
 _MOST_OBJECTS: Final = 8
 _SIGNS: Final = {ChangeAction.CREATE: "+", ChangeAction.REMOVE: "-"}
 _TONES: Final = {"+": Tone.GOOD, "-": Tone.BAD, "~": Tone.CAREFUL, "": Tone.QUIET, " ": Tone.PLAIN}
@@ -68,7 +52,7 @@ def plan_answer(
     of: str = "",
     unmanaged: Sequence[str] = (),
     accepted: Sequence[Accepted] = (),
-) -> Answer:
+) -> answer.Answer:
     """Return the plan as an answer, with its impact and with pictures if known.
 
     `of` names the policy and says how much it holds. `sources` are its files, to show the lines of findings;
@@ -81,21 +65,25 @@ def plan_answer(
     known = impact if compared else None
     effects = impact_section(known) if known else None
     sections = effects.sections if effects else ()
-    worse = any(section.weight is Weight.WORSE for section in sections)
+    worse = any(section.weight is answer.Weight.WORSE for section in sections)
     what_if, limits = (impact.what_if, impact.limits) if impact else ((), ())
     groups = "groups" if len(unmanaged) > 1 else "group"
     worst_first = sorted(plan.guards, key=lambda guard: (guard.ok, not guard.allowed))
-    entries = Entries("guard", list(map(_guard, worst_first)))
-    left_out = [Entry(f"{item.object} {'.'.join(item.path)} ({item.action})", mark="?") for item in plan.left_out]
+    entries = answer.Entries("guard", list(map(_guard, worst_first)))
+    left_out = [
+        answer.Entry(f"{item.object} {'.'.join(item.path)} ({item.action})", mark="?") for item in plan.left_out
+    ]
     figures = plan_figures(plan, known or Impact(), sections) if compared else _warned(plan)
     specs, nodes, domains = _pictures(plan, known, sides) if sides and plan.changes else ([], [], [])
-    guards = Section("guards", "Guards", [entries], weight=Weight.CHANGED if plan.safe else Weight.WORSE)
-    return Answer(
+    guards = answer.Section(
+        "guards", "Guards", [entries], weight=answer.Weight.CHANGED if plan.safe else answer.Weight.WORSE
+    )
+    return answer.Answer(
         verb="plan",
         title="Plan for cluster",
         name=plan.cluster or plan.source,
         title_end=f"(Ganeti {plan.version})" if not unknown else f"(Ganeti {running}, judged by {plan.version})",
-        verdict=supposing(what_if) + full_verdict(plan, known, sections),
+        verdict=answer.supposing(what_if) + full_verdict(plan, known, sections),
         unknown=(*(unknown_in(known, sections) if compared else ()), *values_text.unseen(len(plan.unreadable))),
         tone=Tone.BAD if not plan.safe else Tone.CAREFUL if worse else Tone.GOOD,
         amount=amount(plan) if plan.changes else "",
@@ -112,16 +100,18 @@ def plan_answer(
             *(item.sentence for item in limits),
         ),
         sections=(
-            Section("findings", "Findings", [Findings(plan.findings, sources or {}, locate)]),
+            answer.Section("findings", "Findings", [answer.Findings(plan.findings, sources or {}, locate)]),
             *(() if plan.safe else (guards,)),
             _changes(plan, known, specs),
-            Section(
-                "left-out", f"Left out of this part: {count(len(left_out), 'change')}", [Entries("change", left_out)]
+            answer.Section(
+                "left-out",
+                f"Left out of this part: {count(len(left_out), 'change')}",
+                [answer.Entries("change", left_out)],
             ),
             *((effects,) if effects else ()),
             values_text.not_compared(plan.unreadable, "wanted"),
-            Section("memory", MEMORY, nodes),
-            Section("domains", "Failure domains", domains),
+            answer.Section("memory", MEMORY, nodes),
+            answer.Section("domains", "Failure domains", domains),
             _steps(plan),
             *((guards,) if plan.safe else ()),
             accepted_section(accepted, locate),
@@ -134,7 +124,7 @@ def plan_answer(
     )
 
 
-def _changes(plan: Plan, known: Impact | None, pictures: Iterable[Picture]) -> Section:
+def _changes(plan: Plan, known: Impact | None, pictures: Iterable[answer.Picture]) -> answer.Section:
     """Return the changes by object, and the pictures of sizes; the summary names the objects that change most."""
     counts = Counter(change.object for change in plan.changes).most_common()
     shown = [f"{name} ({number})" for name, number in counts[:_MOST_OBJECTS]]
@@ -142,50 +132,52 @@ def _changes(plan: Plan, known: Impact | None, pictures: Iterable[Picture]) -> S
     violations = known.violations if known else None
     none_newly = violations is not None and not violations.newly and not violations.unknown
     changes = [_change(change, none_newly=none_newly) for change in plan.changes]
-    return Section(
+    return answer.Section(
         "changes",
         "What changes",
-        [Entries("change", changes, Style.CHANGES), *pictures],
-        weight=Weight.DETAIL,
+        [answer.Entries("change", changes, answer.Style.CHANGES), *pictures],
+        weight=answer.Weight.DETAIL,
         summary=", ".join(shown) + (f" and {count(more, 'more object')}" if more else ""),
     )
 
 
-def _change(change: Change, *, none_newly: bool) -> Entry:
+def _change(change: Change, *, none_newly: bool) -> answer.Entry:
     sign = _SIGNS.get(change.action, "~")
     items = pair_changes(change) if change.path == MINMAX else tag_changes(change) if change.path == TAGS else ()
-    lines = [Line(text, mark=mark.strip("#"), tone=_TONES[mark.strip("#")]) for mark, text in items]
+    lines = [answer.Line(text, mark=mark.strip("#"), tone=_TONES[mark.strip("#")]) for mark, text in items]
     below = (*lines, *_remarks(change, none_newly=none_newly))
-    return Entry(change_words(change), mark=sign, tone=_TONES[sign], under=(change.object, ""), below=below)
+    return answer.Entry(change_words(change), mark=sign, tone=_TONES[sign], under=(change.object, ""), below=below)
 
 
-def _remarks(change: Change, *, none_newly: bool) -> Iterator[Line]:
+def _remarks(change: Change, *, none_newly: bool) -> Iterator[answer.Line]:
     """Yield what there is to say of a change; `none_newly`: no existing instance newly violates the policy."""
     if change.takes_effect is not TakesEffect.AT_ONCE and change.path != TAGS:
-        yield Line(f"takes effect: {change.takes_effect}")
+        yield answer.Line(f"takes effect: {change.takes_effect}")
     if change.affects:
-        yield Line(f"also in {some(change.affects, 4)}, which inherit it")
+        yield answer.Line(f"also in {some(change.affects, 4)}, which inherit it")
     if change.reason:
         newly = "; none newly does" if none_newly and change.reason == MAY_VIOLATE else ""
-        yield Line(f"{change.risk} risk: {change.reason}{newly}", tone=_RISKS.get(change.risk, Tone.QUIET))
+        yield answer.Line(f"{change.risk} risk: {change.reason}{newly}", tone=_RISKS.get(change.risk, Tone.QUIET))
 
 
-def impact_section(known: Impact) -> Section:
+def impact_section(known: Impact) -> answer.Section:
     """Return the impact: a section for each part, and why some are unknown."""
-    gaps = [Entry(f"{title}: not known: {reason}") for title, reason in unknown_parts(known)]
-    return Section("impact", "What it costs", [Entries("part", gaps)], sections=tuple(impact_sections(known)))
+    gaps = [answer.Entry(f"{title}: not known: {reason}") for title, reason in unknown_parts(known)]
+    return answer.Section(
+        "impact", "What it costs", [answer.Entries("part", gaps)], sections=tuple(impact_sections(known))
+    )
 
 
-def _pictures(plan: Plan, known: Impact | None, sides: Sides) -> Iterator[list[Picture]]:
+def _pictures(plan: Plan, known: Impact | None, sides: Sides) -> Iterator[list[answer.Picture]]:
     """Yield the pictures of sizes, of nodes, and of failure domains."""
     renames = (item for item in plan.changes if item.path == NAME and item.action is ChangeAction.RENAME)
     renamed = {str(item.after): str(item.before) for item in renames}
     violations, location = (known.violations, known.location) if known else (None, None)
     kinds = (("still", violations.still), ("newly", violations.newly)) if violations else ()
     verdicts = {item.instance: kind for kind, items in kinds for item in items}
-    yield [Picture("specs", lambda: spec_pictures(sides, renamed, verdicts))]
-    yield [Picture("nodes", lambda: _memory(sides, renamed))]
-    yield [Picture("domains", lambda: domain_pictures(sides, location))]
+    yield [answer.Picture("specs", lambda: spec_pictures(sides, renamed, verdicts))]
+    yield [answer.Picture("nodes", lambda: _memory(sides, renamed))]
+    yield [answer.Picture("domains", lambda: domain_pictures(sides, location))]
 
 
 def _memory(sides: Sides, renamed: Mapping[str, str]) -> list[GroupPicture]:
@@ -197,16 +189,16 @@ def _memory(sides: Sides, renamed: Mapping[str, str]) -> list[GroupPicture]:
     return group_pictures(node_uses(sides.before, before), node_uses(sides.after, after), renamed)
 
 
-def _steps(plan: Plan) -> Section:
+def _steps(plan: Plan) -> answer.Section:
     entries = []
     for number, step in enumerate(plan.steps, start=1):
-        lost = (Line(f"cannot be undone: {reason}", tone=Tone.CAREFUL) for reason in step.inverse.not_restored)
-        entries.append(Entry(step.title, mark=f"{number:>2}.", below=(command_line(step.command), *lost)))
-    return Section(
+        lost = (answer.Line(f"cannot be undone: {reason}", tone=Tone.CAREFUL) for reason in step.inverse.not_restored)
+        entries.append(answer.Entry(step.title, mark=f"{number:>2}.", below=(answer.command_line(step.command), *lost)))
+    return answer.Section(
         "steps",
         "Steps",
-        [Entries("step", entries, Style.COMMANDS if plan.safe else Style.REFUSED)],
-        weight=Weight.DETAIL,
+        [answer.Entries("step", entries, answer.Style.COMMANDS if plan.safe else answer.Style.REFUSED)],
+        weight=answer.Weight.DETAIL,
         summary="" if plan.safe or not entries else "not to be run: a guard stops the plan",
     )
 
@@ -218,26 +210,26 @@ def _way_back(steps: Sequence[Step]) -> str:
     return f"no full way back: {count(len(lost), 'step')} of {len(steps)} cannot be undone ({lost[0].title})"
 
 
-def _guard(guard: GuardResult) -> Entry:
-    hint = (Line(f"override it with --allow {guard.name}, if you must"),) if can_be_allowed(guard) else ()
+def _guard(guard: GuardResult) -> answer.Entry:
+    hint = (answer.Line(f"override it with --allow {guard.name}, if you must"),) if can_be_allowed(guard) else ()
     mark, tone = "passes", Tone.GOOD
     if not guard.ok:
         mark, tone = "FAILS", Tone.BAD
     elif guard.allowed:
         mark, tone = "overridden", Tone.CAREFUL
-    return Entry(mark=mark, tone=tone, name=guard.name, text=guard.message, below=hint)
+    return answer.Entry(mark=mark, tone=tone, name=guard.name, text=guard.message, below=hint)
 
 
 # --- the figures that come first -------------------------------------------------------------------------------------
 
 
-def plan_figures(plan: Plan, impact: Impact, sections: Iterable[Section]) -> tuple[Figure, ...]:
+def plan_figures(plan: Plan, impact: Impact, sections: Iterable[answer.Section]) -> tuple[answer.Figure, ...]:
     """Return the figures of a plan with its impact; what is not known says why. `sections` are those of it.
 
     Location has one where there are conflicts, now or then.
     """
     known = {section.key: section for section in sections}
-    middle: Mapping[str, tuple[str, Callable[[Impact, Section], Figure]]] = {
+    middle: Mapping[str, tuple[str, Callable[[Impact, answer.Section], answer.Figure]]] = {
         "violations": ("newly violating", _violations),
         "capacity": ("capacity", partial(_capacity, in_verdict=plan.safe)),
         "redundancy": ("node failures", _redundancy),
@@ -245,54 +237,56 @@ def plan_figures(plan: Plan, impact: Impact, sections: Iterable[Section]) -> tup
     figures = [
         figure(impact, known[part])
         if part in known
-        else Figure(name, "?", f"not known: {impact.unavailable.get(part, 'not computed')}", Tone.QUIET, "impact")
+        else answer.Figure(
+            name, "?", f"not known: {impact.unavailable.get(part, 'not computed')}", Tone.QUIET, "impact"
+        )
         for part, (name, figure) in middle.items()
     ]
     if impact.location is not None and any(map(any, impact.location.numbers)):
         figures.append(_location(impact, impact.location, known["location"]))
-    worse = any(section.weight is Weight.WORSE for section in known.values())
+    worse = any(section.weight is answer.Weight.WORSE for section in known.values())
     return (_changes_figure(plan), *figures, _guards(plan, worse=worse))
 
 
-def _tone(section: Section) -> Tone:
+def _tone(section: answer.Section) -> Tone:
     tone = _WEIGHT_TONES.get(section.weight, Tone.GOOD)
     return Tone.CAREFUL if section.unknown and tone is not Tone.BAD else tone
 
 
-def _warned(plan: Plan) -> tuple[Figure, ...]:
+def _warned(plan: Plan) -> tuple[answer.Figure, ...]:
     """Return the figure of warnings, where nothing changes; none where there are none."""
     warnings = sum(item.severity is Severity.WARNING for item in plan.findings)
-    figure = Figure("warnings", f"{warnings:,}", "gpolicy check shows them", Tone.CAREFUL, "findings")
+    figure = answer.Figure("warnings", f"{warnings:,}", "gpolicy check shows them", Tone.CAREFUL, "findings")
     return (figure,) if warnings else ()
 
 
-def _changes_figure(plan: Plan) -> Figure:
+def _changes_figure(plan: Plan) -> answer.Figure:
     detail = [f"in {count(len(plan.steps), 'step')} on {count(len({item.object for item in plan.changes}), 'object')}"]
     warnings = sum(item.severity is not Severity.ERROR for item in plan.findings)
     detail += [f"{len(plan.unreadable):,} not compared"] if plan.unreadable else []
     detail += [count(warnings, "warning")] if warnings else []
-    return Figure("changes", f"{len(plan.changes):,}", ", ".join(detail), about="changes")
+    return answer.Figure("changes", f"{len(plan.changes):,}", ", ".join(detail), about="changes")
 
 
-def _violations(impact: Impact, section: Section) -> Figure:
+def _violations(impact: Impact, section: answer.Section) -> answer.Figure:
     change = impact.violations or ViolationChange()
     newly = len(change.newly) + len(change.nodes_newly)
-    tone = Tone.BAD if newly else Tone.CAREFUL if section.weight is Weight.WORSE else _tone(section)
+    tone = Tone.BAD if newly else Tone.CAREFUL if section.weight is answer.Weight.WORSE else _tone(section)
     value = "?" if not newly and section.unknown else f"{newly:,}"
-    return Figure("newly violating", value, section.worse or section.summary, tone, section.key)
+    return answer.Figure("newly violating", value, section.worse or section.summary, tone, section.key)
 
 
-def _capacity(impact: Impact, section: Section, *, in_verdict: bool) -> Figure:
+def _capacity(impact: Impact, section: answer.Section, *, in_verdict: bool) -> answer.Figure:
     """Return the figure of capacity, with the row that is worse unless the verdict names it."""
     value, detail = headline(impact.capacity) if impact.capacity else ("?", "")
     worse = [f"worse: {section.worse}"] if section.worse and not in_verdict else []
     tone = _tone(section)
     if tone is Tone.BAD and impact.capacity and not headline_falls(impact.capacity):
         tone = Tone.CAREFUL
-    return Figure("capacity", value, "; ".join((*section.unknown, *worse, detail)), tone, section.key)
+    return answer.Figure("capacity", value, "; ".join((*section.unknown, *worse, detail)), tone, section.key)
 
 
-def _redundancy(impact: Impact, section: Section) -> Figure:
+def _redundancy(impact: Impact, section: answer.Section) -> answer.Figure:
     groups = impact.redundancy.groups if isinstance(impact.redundancy, RedundancyChange) else ()
     sides = ([item.before for item in groups], [item.after for item in groups])
     now, then = (min((one.survives for one in side if one and one.nodes), default=0) for side in sides)
@@ -305,16 +299,16 @@ def _redundancy(impact: Impact, section: Section) -> Figure:
     if unmirrored:
         parts.insert(1, f"{unmirrored:,} without a mirror {'stays' if unmirrored == 1 else 'stay'} down")
     detail = "; ".join((section.summary, *parts[:-1]) if section.worse else parts)
-    return Figure("node failures", value, detail, _tone(section), section.key)
+    return answer.Figure("node failures", value, detail, _tone(section), section.key)
 
 
-def _location(impact: Impact, change: LocationChange, section: Section) -> Figure:
+def _location(impact: Impact, change: LocationChange, section: answer.Section) -> answer.Figure:
     new = sum(number for number, _, _ in change.numbers)
     cure = f"; remedy: {remedy_figures(impact.remedy)}" if new and impact.remedy and impact.remedy.new else ""
-    return Figure("location conflicts", f"{new:,} new", f"{section.summary}{cure}", _tone(section), section.key)
+    return answer.Figure("location conflicts", f"{new:,} new", f"{section.summary}{cure}", _tone(section), section.key)
 
 
-def _guards(plan: Plan, *, worse: bool) -> Figure:
+def _guards(plan: Plan, *, worse: bool) -> answer.Figure:
     """Return how many guards fail, whose reasons are a section; else how many pass, and which are overridden."""
     failed = [guard for guard in plan.guards if not guard.ok]
     overridden = [guard for guard in plan.guards if guard.ok and guard.allowed]
@@ -328,7 +322,7 @@ def _guards(plan: Plan, *, worse: bool) -> Figure:
     in_the_way = "none of them stops it" if worse else "nothing is in the way"
     otherwise = in_the_way if all_of_them else "the policy declares none"
     said = "" if failed else detail or otherwise
-    return Figure("guards", value, said, tone if all_of_them else Tone.PLAIN, "guards")
+    return answer.Figure("guards", value, said, tone if all_of_them else Tone.PLAIN, "guards")
 
 
 # --- what it costs ---
@@ -339,23 +333,23 @@ _OF_GROUPS: Final = ("capacity", "redundancy", "remedy", "resource_model")
 """The parts that leave out groups that are not known."""
 
 
-def impact_sections(impact: Impact) -> Iterator[Section]:
+def impact_sections(impact: Impact) -> Iterator[answer.Section]:
     """Yield the sections of the known parts. What could not be looked at comes first in each."""
     measured = [known for known in (impact.capacity, impact.redundancy) if known is not None]
     reasons = {group: reason for known in measured for group, reason in known.unavailable.items() if group}
     for part in _ORDER:
         known = getattr(impact, part)
         if known is not None:
-            section: Section = getattr(_module(part), f"{part}_section")(known)
+            section: answer.Section = getattr(_module(part), f"{part}_section")(known)
             unknown = (*(not_known(reasons) if part in _OF_GROUPS else ()), *section.unknown)
             if unknown:
                 summary = "; ".join(filter(None, (*unknown, section.summary)))
-                weight = max(section.weight, Weight.CHANGED)
+                weight = max(section.weight, answer.Weight.CHANGED)
                 section = replace(section, unknown=unknown, summary=summary, weight=weight)
             yield section
 
 
-def unknown_in(impact: Impact | None, sections: Iterable[Section]) -> tuple[str, ...]:
+def unknown_in(impact: Impact | None, sections: Iterable[answer.Section]) -> tuple[str, ...]:
     """Return what was not looked at, in sentences; `sections` are those of the impact."""
     if impact is None:
         return ("what the changes do was not looked at",)

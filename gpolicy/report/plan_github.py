@@ -12,7 +12,7 @@ from gpolicy.impact.violation_change import ViolationChange
 from gpolicy.plan.built_in_guards import can_be_allowed
 from gpolicy.plan.plan import Plan
 from gpolicy.report.answer import Answer, Section, Weight
-from gpolicy.report.github import Annotation, finding_annotation, github
+from gpolicy.report.findings_text import Annotation, finding_annotation, github
 from gpolicy.report.violations_section import breach_words
 
 _SIZES: Final = ("minmax", "disk-templates")

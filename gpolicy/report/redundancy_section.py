@@ -9,7 +9,7 @@ from typing import Final
 from gpolicy.analysis.losses import Loss
 from gpolicy.analysis.node_losses import GroupRedundancy
 from gpolicy.analysis.shown_score import Score
-from gpolicy.impact.redundancy_change import GroupRedundancyChange, RedundancyChange
+from gpolicy.impact.impact import GroupRedundancyChange, RedundancyChange
 from gpolicy.printable import count
 from gpolicy.report.answer import NOTHING, Cell, Name, Number, Section, Table, Weight, names, section_of_tables, size
 

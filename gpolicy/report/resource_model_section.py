@@ -7,74 +7,65 @@ from typing import Final
 from gpolicy.analysis.resource_models import NodeModel, ResourceModel
 from gpolicy.impact.impact import ResourceModelChange
 from gpolicy.printable import count
-from gpolicy.report.answer import (
-    NOTHING,
-    Cell,
-    Name,
-    Number,
-    Section,
-    Table,
-    Weight,
-    names,
-    number,
-    rough_size,
-    section_of_tables,
-    size,
-)
+from gpolicy.report import answer
 
 TITLE: Final = "Resource model"
 
 
-def resource_model_section(change: ResourceModelChange) -> Section:
+def resource_model_section(change: ResourceModelChange) -> answer.Section:
     """Return the differences of both models of free resources after the changes."""
-    weight = Weight.SAME if change.before == change.after else Weight.CHANGED
+    weight = answer.Weight.SAME if change.before == change.after else answer.Weight.CHANGED
     then = change.after
     before = {group.group: group for group in change.before.groups}
     rows = []
     for group in then.groups:
         now = before[group.group].configured_fits if group.group in before else None
-        figures = map(number, (group.measured_fits, now, group.configured_fits))
-        rows.append((Name(group.group), *figures, group.configured_binding.cause.key))
-    headings = ("group", *map(Number, ("measured", "declared today", "declared after")), "bound by")
+        figures = map(answer.number, (group.measured_fits, now, group.configured_fits))
+        rows.append((answer.Name(group.group), *figures, group.configured_binding.cause.key))
+    headings = ("group", *map(answer.Number, ("measured", "declared today", "declared after")), "bound by")
     title = "Standard instances that fit, by measured and by declared values"
-    fits = Table(title, "groups", headings, rows, weight=weight)
+    fits = answer.Table(title, "groups", headings, rows, weight=weight)
     tables = (fits, _declared(then, weight), _free(then, weight), _over_subscribed(then))
-    return section_of_tables("resource_model", TITLE, tables, then.notes, summary=_summary(change))
+    return answer.section_of_tables("resource_model", TITLE, tables, then.notes, summary=_summary(change))
 
 
-def _declared(model: ResourceModel, weight: Weight) -> Table:
+def _declared(model: ResourceModel, weight: answer.Weight) -> answer.Table:
     """Return the differences, with one row for all nodes with the same difference."""
-    alike: dict[tuple[Cell, ...], list[str]] = {}
+    alike: dict[tuple[answer.Cell, ...], list[str]] = {}
     for node in model.nodes:
         for item in node.declared:
             if item.differs:
-                reported = NOTHING if item.reported is None else item.amount(item.reported)
+                reported = answer.NOTHING if item.reported is None else item.amount(item.reported)
                 shown = (item.name, item.amount(item.declared), item.level, reported)
                 alike.setdefault(shown, []).append(node.node)
-    headings = ("value", Number("declared"), "by", Number("reported"), "nodes")
-    rows = [(*shown, names(nodes)) for shown, nodes in alike.items()]
-    return Table("Declared values that differ from what nodes report", "values", headings, rows, weight=weight)
+    headings = ("value", answer.Number("declared"), "by", answer.Number("reported"), "nodes")
+    rows = [(*shown, answer.names(nodes)) for shown, nodes in alike.items()]
+    return answer.Table("Declared values that differ from what nodes report", "values", headings, rows, weight=weight)
 
 
-def _free(model: ResourceModel, weight: Weight) -> Table:
+def _free(model: ResourceModel, weight: answer.Weight) -> answer.Table:
     rows = []
     for node in model.nodes:
         sides = node.measured, node.configured
         figures = [side and (side.free_memory, side.free_disk) for side in sides]
         if figures[0] is not None and figures[0] != figures[1]:
-            rows.append((Name(node.node), *(rough_size(x) for pair in zip(*figures, strict=True) for x in pair)))
+            rows.append(
+                (answer.Name(node.node), *(answer.rough_size(x) for pair in zip(*figures, strict=True) for x in pair))
+            )
     kinds = ("memory, measured", "memory, declared", "disk, measured", "disk, declared")
-    return Table("Free memory and disk, by both models", "nodes", ("node", *map(Number, kinds)), rows, weight=weight)
+    return answer.Table(
+        "Free memory and disk, by both models", "nodes", ("node", *map(answer.Number, kinds)), rows, weight=weight
+    )
 
 
-def _over_subscribed(model: ResourceModel) -> Table:
+def _over_subscribed(model: ResourceModel) -> answer.Table:
     title = "Nodes whose instances may together want more memory (maxmem) than there is"
     rows = []
     for node in _over(model):
-        sizes = map(size, (node.minimum_memory, node.maximum_memory, node.available_memory))
-        rows.append((Name(node.node), *sizes, f"{node.oversubscription:.2f}"))
-    headings = ("node", *map(Number, ("minmem", "maxmem", "memory", "ratio")))
-    return Table(title, "nodes", headings, rows, weight=Weight.SAME)
+        sizes = map(answer.size, (node.minimum_memory, node.maximum_memory, node.available_memory))
+        rows.append((answer.Name(node.node), *sizes, f"{node.oversubscription:.2f}"))
+    headings = ("node", *map(answer.Number, ("minmem", "maxmem", "memory", "ratio")))
+    return answer.Table(title, "nodes", headings, rows, weight=answer.Weight.SAME)
 
 
 def _over(model: ResourceModel) -> list[NodeModel]:

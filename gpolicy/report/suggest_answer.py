@@ -13,40 +13,10 @@ from gpolicy.analysis.counted_cluster import Fit
 from gpolicy.analysis.node_use import NodeUse
 from gpolicy.json_values import COUNT, FROM_ONE, Document, Key, Many, Shape
 from gpolicy.printable import count, listed
-from gpolicy.report.answer import (
-    NOTHING,
-    Answer,
-    Cell,
-    Entries,
-    Entry,
-    Figure,
-    Line,
-    Listing,
-    Name,
-    Number,
-    Picture,
-    Section,
-    Table,
-    Weight,
-    about,
-    names,
-    plain_text,
-    rough_size,
-    share,
-)
+from gpolicy.report import answer
 from gpolicy.report.capacity_json import LIMITS, SPEC, head
 from gpolicy.report.pictures import GroupPicture, NodePicture
-from gpolicy.suggest.suggestion import (
-    Choice,
-    Mix,
-    NodeHardware,
-    NodeKind,
-    OldPair,
-    Size,
-    Suggestion,
-    SuggestReport,
-    Waste,
-)
+from gpolicy.suggest import suggestion
 from gpolicy.suggest.tiling import Amounts
 
 _NAMES_SHOWN: Final = 5
@@ -58,72 +28,80 @@ _TERMS: Final = (
 )
 
 
-def suggest_answer(report: SuggestReport, written: Path | None = None) -> Answer:
+def suggest_answer(report: suggestion.SuggestReport, written: Path | None = None) -> answer.Answer:
     """Return the sizes of each group, and its document if it was not `written` to a file."""
     passed = tuple(f"{name}: {why.removeprefix(f'group {name}: ')}" for name, why in report.passed_over.items())
-    documents = tuple(Listing(f"NodeGroup document of {item.group}", "yaml", item.document) for item in report.groups)
-    return Answer(
+    documents = tuple(
+        answer.Listing(f"NodeGroup document of {item.group}", "yaml", item.document) for item in report.groups
+    )
+    return answer.Answer(
         verb="suggest",
         title="Sizes that tile the nodes of cluster",
-        **about(report),
+        **answer.about(report),
         verdict=f"Sizes for {count(len(report.groups), 'group')}{f', written to {written}' if written else ''}",
         sections=(
             *itertools.chain.from_iterable(map(_sections, report.groups, itertools.count(1))),
-            Section("passed-over", "Skipped groups", notes=passed),
+            answer.Section("passed-over", "Skipped groups", notes=passed),
         ),
         listings=() if written else documents,
         figures=(
-            Figure("groups", f"{len(report.groups):,}"),
-            Figure("sizes", f"{sum(len(item.sizes) for item in report.groups):,}"),
-            Figure("skipped", f"{len(report.passed_over):,}", about="passed-over"),
+            answer.Figure("groups", f"{len(report.groups):,}"),
+            answer.Figure("sizes", f"{sum(len(item.sizes) for item in report.groups):,}"),
+            answer.Figure("skipped", f"{len(report.passed_over):,}", about="passed-over"),
         ),
         terms=_TERMS,
     )
 
 
-def _sections(item: Suggestion, place: int) -> Iterator[Section]:
+def _sections(item: suggestion.Suggestion, place: int) -> Iterator[answer.Section]:
     kind = "exclusive storage" if item.exclusive else item.template.value
     nodes = count(sum(len(kind.nodes) for kind in item.kinds), "node")
     where = f"group {item.group}"
     title, notes = f"Group {item.group}", tuple(_notes(item))
-    yield Section(f"group-{place}", title, [_sizes(item)], notes, summary=f"{kind}, {nodes}", never_cut=True)
+    yield answer.Section(f"group-{place}", title, [_sizes(item)], notes, summary=f"{kind}, {nodes}", never_cut=True)
     title = f"Sizes for the instances of {where}"
-    yield Section(f"choices-{place}", title, [_choices(item)], _unused(item), never_cut=True)
-    yield Section(f"mixes-{place}", f"Mixes in {where}", [Entries("mix", [_mix(item.mix)] if item.mix else [])])
-    title, tiled = f"Unused on a node of {where}", Picture("nodes", partial(_tiled, item))
-    yield Section(f"stranded-{place}", title, [tiled, _stranded(item)], weight=Weight.DETAIL, never_cut=True)
+    yield answer.Section(f"choices-{place}", title, [_choices(item)], _unused(item), never_cut=True)
+    yield answer.Section(
+        f"mixes-{place}", f"Mixes in {where}", [answer.Entries("mix", [_mix(item.mix)] if item.mix else [])]
+    )
+    title, tiled = f"Unused on a node of {where}", answer.Picture("nodes", partial(_tiled, item))
+    yield answer.Section(
+        f"stranded-{place}", title, [tiled, _stranded(item)], weight=answer.Weight.DETAIL, never_cut=True
+    )
 
 
-def _sizes(item: Suggestion) -> Table:
-    rows: list[tuple[Cell, ...]] = []
+def _sizes(item: suggestion.Suggestion) -> answer.Table:
+    rows: list[tuple[answer.Cell, ...]] = []
     for size in item.sizes:
         fits = [str(fit.fits) for fit in (size.now, size.then, size.empty)]
         words = _instance_words(size.pair.max, exclusive=item.exclusive)
-        rows.append((Name(size.name), words, "/".join(map(str, size.a_node)), *fits, size.then.binding.cause.key))
+        rows.append(
+            (answer.Name(size.name), words, "/".join(map(str, size.a_node)), *fits, size.then.binding.cause.key)
+        )
     for pair in item.today:
-        figures = (NOTHING, str(pair.now.fits), str(pair.then.fits), NOTHING)
+        figures = (answer.NOTHING, str(pair.now.fits), str(pair.then.fits), answer.NOTHING)
         words = _instance_words(pair.pair.max, exclusive=item.exclusive)
         rows.append((f"size {pair.place} of today", words, *figures, pair.then.binding.cause.key))
-    numbers = map(Number, ("per node", "today", "after", "empty"))
-    return Table("What fits", "sizes", ("size", "instance", *numbers, "bound by"), rows, brief=8)
+    numbers = map(answer.Number, ("per node", "today", "after", "empty"))
+    return answer.Table("What fits", "sizes", ("size", "instance", *numbers, "bound by"), rows, brief=8)
 
 
-def _stranded(item: Suggestion) -> Table:
+def _stranded(item: suggestion.Suggestion) -> answer.Table:
     disk = ["volumes"] if item.exclusive else ["disk"] if item.measure.disk is not None else []
-    headings = ("size", *map(Number, ("fill it", "memory", "CPUs", *disk, "wasted")))
-    alike: dict[tuple[tuple[Cell, ...], ...], list[str]] = {}  # kinds of nodes with the same figures are one
+    headings = ("size", *map(answer.Number, ("fill it", "memory", "CPUs", *disk, "wasted")))
+    alike: dict[tuple[tuple[answer.Cell, ...], ...], list[str]] = {}  # kinds of nodes with the same figures are one
     for kind, wastes in itertools.groupby(item.stranded, lambda waste: waste.kind):
         figures = tuple(_waste_row(waste, item, with_disk=bool(disk)) for waste in wastes)
         alike.setdefault(figures, []).extend(node.name for node in item.kinds[kind].nodes)
     several = len(alike) > 1
-    rows = [(names(nodes), *row) if several else row for figures, nodes in alike.items() for row in figures]
+    rows = [(answer.names(nodes), *row) if several else row for figures, nodes in alike.items() for row in figures]
     if several:
         headings = ("nodes", *headings)
     title, most = "What one size that fills a node leaves", len(item.stranded)
-    return Table(title, "rows", headings, rows, grouped=1 if several else 0, most=most)
+    return answer.Table(title, "rows", headings, rows, grouped=1 if several else 0, most=most)
 
 
-def _tiled(item: Suggestion) -> list[GroupPicture]:
+def _tiled(item: suggestion.Suggestion) -> list[GroupPicture]:
     """Return a row for each size that fills a node, by kind of nodes."""
     memory, rows = {size.name: size.size.memory for size in item.sizes}, dict[int, list[NodePicture]]()
     for waste in item.stranded:
@@ -132,36 +110,39 @@ def _tiled(item: Suggestion) -> list[GroupPicture]:
         parts = (total, total - kind.room.memory, used, reserved)
         use = NodeUse(waste.name, item.group, *parts, waste.count, tiled=True)
         rows.setdefault(waste.kind, []).append(NodePicture(waste.name, use, use))
-    titles = {kind: plain_text(names(node.name for node in item.kinds[kind].nodes), _NAMES_SHOWN) for kind in rows}
+    titles = {
+        kind: answer.plain_text(answer.names(node.name for node in item.kinds[kind].nodes), _NAMES_SHOWN)
+        for kind in rows
+    }
     return [GroupPicture(name=titles[kind], nodes=tuple(nodes), rows="size") for kind, nodes in rows.items()]
 
 
-def _waste_row(waste: Waste, item: Suggestion, *, with_disk: bool) -> tuple[Cell, ...]:
+def _waste_row(waste: suggestion.Waste, item: suggestion.Suggestion, *, with_disk: bool) -> tuple[answer.Cell, ...]:
     left = waste.left
-    disk = (str(left.volumes) if item.exclusive else rough_size(left.disk or 0),) if with_disk else ()
-    figures = (str(waste.count), rough_size(left.memory), str(left.cpus))
-    return (Name(waste.name), *figures, *disk, share(waste.share))
+    disk = (str(left.volumes) if item.exclusive else answer.rough_size(left.disk or 0),) if with_disk else ()
+    figures = (str(waste.count), answer.rough_size(left.memory), str(left.cpus))
+    return (answer.Name(waste.name), *figures, *disk, answer.share(waste.share))
 
 
-def _choices(item: Suggestion) -> Table:
+def _choices(item: suggestion.Suggestion) -> answer.Table:
     resources = item.choices[0].unused if item.choices else {}
     rows = [
         (
-            ", ".join(f"{name} {rough_size(size.memory)}" for name, size in choice.sizes.items()),
+            ", ".join(f"{name} {answer.rough_size(size.memory)}" for name, size in choice.sizes.items()),
             _counts_words(choice.weights),
             str(choice.outside),
             _counts_words(choice.placed),
-            *(share(choice.unused[name]) for name in resources),
-            share(choice.mean_unused),
+            *(answer.share(choice.unused[name]) for name in resources),
+            answer.share(choice.mean_unused),
         )
         for choice in item.choices
     ]
-    shares = [Number(f"unused {name}") for name in resources]
-    headings = ("sizes", "instances now", Number("in none"), "fill the group", *shares, Number("unused"))
-    return Table("The best sets of sizes; the first is suggested", "sets", headings, rows, brief=3)
+    shares = [answer.Number(f"unused {name}") for name in resources]
+    headings = ("sizes", "instances now", answer.Number("in none"), "fill the group", *shares, answer.Number("unused"))
+    return answer.Table("The best sets of sizes; the first is suggested", "sets", headings, rows, brief=3)
 
 
-def _unused(item: Suggestion) -> tuple[str, ...]:
+def _unused(item: suggestion.Suggestion) -> tuple[str, ...]:
     if not item.choices:
         return ()
     kept = () if item.exclusive else ("what N+1 keeps",)
@@ -172,7 +153,7 @@ def _unused(item: Suggestion) -> tuple[str, ...]:
     )
 
 
-def _mix(mix: Mix) -> Entry:
+def _mix(mix: suggestion.Mix) -> answer.Entry:
     how = "N+1 kept" if mix.n1 else "without N+1"
     below = [
         f"with what still fits of it: {_counts_words(mix.best)}",
@@ -181,15 +162,15 @@ def _mix(mix: Mix) -> Entry:
     if mix.limit is not None and mix.binding is not None:
         cause = mix.binding.cause
         below.insert(0, f"the next one stops at {mix.limit}: {cause.key} ({cause.sentence})")
-    return Entry(
+    return answer.Entry(
         f"The mix of {_counts_words(mix.weights)} fits {count(mix.mixes, 'time')} ({how}): {_counts_words(mix.placed)}",
-        below=tuple(Line(text) for text in below),
+        below=tuple(answer.Line(text) for text in below),
     )
 
 
-def _notes(item: Suggestion) -> Iterator[str]:
+def _notes(item: suggestion.Suggestion) -> Iterator[str]:
     if item.newly_forbidden:
-        some = plain_text(names(item.newly_forbidden), _NAMES_SHOWN)
+        some = answer.plain_text(answer.names(item.newly_forbidden), _NAMES_SHOWN)
         yield f"{len(item.newly_forbidden)} of {count(item.instances, 'instance')} would violate the sizes: {some}"
     elif item.instances:
         yield f"none of {count(item.instances, 'instance')} in the group would newly violate the sizes"
@@ -199,7 +180,9 @@ def _notes(item: Suggestion) -> Iterator[str]:
 
 
 def _instance_words(spec: Spec, *, exclusive: bool) -> str:
-    text = f"{rough_size(spec.memory)} memory, {count(spec.cpus, 'CPU')}, {rough_size(spec.disk_size)} disk"
+    text = (
+        f"{answer.rough_size(spec.memory)} memory, {count(spec.cpus, 'CPU')}, {answer.rough_size(spec.disk_size)} disk"
+    )
     return f"{text} on {count(spec.spindle_use, 'volume')}" if exclusive else text
 
 
@@ -208,11 +191,11 @@ def _counts_words(counts: Mapping[str, int]) -> str:
 
 
 def _left_words(left: Amounts) -> str:
-    parts = [f"{rough_size(left.memory)} memory", count(left.cpus, "virtual CPU")]
+    parts = [f"{answer.rough_size(left.memory)} memory", count(left.cpus, "virtual CPU")]
     if left.volumes is not None:
         parts.append(count(left.volumes, "volume"))
     elif left.disk is not None:
-        parts.append(f"{rough_size(left.disk)} disk")
+        parts.append(f"{answer.rough_size(left.disk)} disk")
     return ", ".join(parts)
 
 
@@ -221,37 +204,37 @@ FORMAT_VERSION: Final = "2.0"
 _FIT: Final = Shape(Fit, "fit").with_keys(fits=COUNT, binding="binding.cause.key", explanation="binding.cause.sentence")
 _MIN: Final = Key(SPEC, "pair.min")
 _MAX: Final = Key(SPEC, "pair.max")
-_NODE: Final = Shape(NodeHardware).with_keys(
+_NODE: Final = Shape(suggestion.NodeHardware).with_keys(
     "name room",
     memory_total=Key(COUNT, "total_memory"),
     memory_kept=Key(COUNT, "kept_memory"),
     cpus_total=Key(COUNT, "total_cpus"),
     cpus_kept=Key(COUNT, "kept_cpus"),
 )
-_SIZE: Final = Shape(Size).with_keys(
+_SIZE: Final = Shape(suggestion.Size).with_keys(
     "name divisor min max", divisor=FROM_ONE, min=_MIN, max=_MAX, a_node=COUNT, now=_FIT, then=_FIT, empty=_FIT
 )
-MIX: Final = Shape(Mix).with_keys(
+MIX: Final = Shape(suggestion.Mix).with_keys(
     "weights n1 mixes placed limit binding explanation best more left",
     **dict.fromkeys(("weights", "mixes", "placed", "best", "more"), COUNT),
     binding=Key(str | None, lambda mix: mix.binding and mix.binding.cause.key),
     explanation=Key(str | None, lambda mix: mix.binding and mix.binding.cause.sentence),
 )
-_CHOICE: Final = Shape(Choice).with_keys(
+_CHOICE: Final = Shape(suggestion.Choice).with_keys(
     "sizes weights outside placed unused mean_unused", weights=COUNT, outside=COUNT, placed=COUNT
 )
-_GROUP: Final = Shape(Suggestion, "group").with_keys(
+_GROUP: Final = Shape(suggestion.Suggestion, "group").with_keys(
     "group template exclusive_storage bounds vcpu_ratio pv_size kinds measure sizes today stranded std instances"
     " newly_forbidden mixes choices document notes",
     exclusive_storage="exclusive",
     pv_size="volume",
-    kinds=Shape(NodeKind).with_keys("room nodes", nodes=_NODE),
+    kinds=Shape(suggestion.NodeKind).with_keys("room nodes", nodes=_NODE),
     sizes=_SIZE,
-    today=Shape(OldPair).with_keys(
+    today=Shape(suggestion.OldPair).with_keys(
         name=Key(str, lambda pair: str(pair.place)), min=_MIN, max=_MAX, now=_FIT, then=_FIT
     ),
-    stranded=Shape(Waste).with_keys("kind size count left share", kind=COUNT, size="name", count=COUNT),
-    std=Key(Shape(Suggestion).with_keys(inside="std_in", suggested=Key(SPEC, "std")), lambda item: item),
+    stranded=Shape(suggestion.Waste).with_keys("kind size count left share", kind=COUNT, size="name", count=COUNT),
+    std=Key(Shape(suggestion.Suggestion).with_keys(inside="std_in", suggested=Key(SPEC, "std")), lambda item: item),
     instances=COUNT,
     mixes=Key(Many(MIX), lambda item: [] if item.mix is None else [item.mix]),
     choices=_CHOICE,
@@ -259,12 +242,12 @@ _GROUP: Final = Shape(Suggestion, "group").with_keys(
 SUGGEST_DOCUMENT: Final = Document(
     "gpolicy suggest --format json",
     head(FORMAT_VERSION),
-    Shape(SuggestReport, optional="basis what_if unknown limits").with_keys(
+    Shape(suggestion.SuggestReport, optional="basis what_if unknown limits").with_keys(
         "basis groups passed_over what_if unknown limits", groups=_GROUP, unknown="reasons", limits=LIMITS
     ),
 )
 
 
-def suggest_data(report: SuggestReport) -> dict[str, Any]:
+def suggest_data(report: suggestion.SuggestReport) -> dict[str, Any]:
     """Return the report as JSON's own types. Memory and disk are MiB."""
     return SUGGEST_DOCUMENT.data(report, report)

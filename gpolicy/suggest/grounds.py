@@ -13,10 +13,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from gpolicy.allocator.cluster_data import ClusterData, InstancePolicy, NodeData
-from gpolicy.allocator.enumerations import DiskTemplate
-from gpolicy.allocator.merge import merge
-from gpolicy.allocator.node import Node
+from gpolicy.allocator.cluster_data import DiskTemplate, InstancePolicy, Node, NodeData
+from gpolicy.allocator.merge import ClusterData, merge
 from gpolicy.analysis.declared_resources import declared_numbers, known_states
 from gpolicy.analysis.wanted_instance import allowed_templates, enabled_templates, wanted_template
 from gpolicy.cluster.state import ClusterState, LiveGroup

@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from gpolicy.allocator.cluster_data import ClusterData, Instance, InstancePolicy
+from gpolicy.allocator.cluster_data import Instance, InstancePolicy
+from gpolicy.allocator.merge import ClusterData
 from gpolicy.allocator.repeated_allocation import AllocationState
 from gpolicy.analysis.binding import Binding
 from gpolicy.analysis.counted_cluster import CountedCluster

@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
-from gpolicy.allocator.cluster_data import ClusterData, Instance, InstancePolicy, SpecPair
+from gpolicy.allocator.cluster_data import DiskTemplate, Instance, InstancePolicy, SpecPair
 from gpolicy.allocator.configured_resources import with_configured_resources
-from gpolicy.allocator.enumerations import DiskTemplate
 from gpolicy.allocator.ghc_numbers import DivisionError
+from gpolicy.allocator.merge import ClusterData
 from gpolicy.analysis.basis import origin_of
 from gpolicy.analysis.capacity import spec_values
 from gpolicy.analysis.counted_cluster import CountedCluster

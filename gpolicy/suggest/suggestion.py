@@ -14,8 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from gpolicy.allocator.cluster_data import InstancePolicy, Spec, SpecPair
-from gpolicy.allocator.enumerations import DiskTemplate
+from gpolicy.allocator.cluster_data import DiskTemplate, InstancePolicy, Spec, SpecPair
 from gpolicy.analysis.basis import StateReport
 from gpolicy.analysis.binding import Binding
 from gpolicy.analysis.capacity import spec_values

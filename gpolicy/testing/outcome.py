@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-from gpolicy.allocator.enumerations import DiskTemplate
+from gpolicy.allocator.cluster_data import DiskTemplate
 from gpolicy.analysis.allocator_input import policy_of
 from gpolicy.analysis.spec_pairs import find_pair, pair_names
 from gpolicy.analysis.volume_resources import smallest_volume

@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final
 
-from gpolicy.allocator.cluster_data import Instance
-from gpolicy.allocator.enumerations import NO_NODE, DiskTemplate, InstanceStatus
+from gpolicy.allocator.cluster_data import NO_NODE, DiskTemplate, Instance, InstanceStatus
 from gpolicy.allocator.policy_check import check_ipolicy
 from gpolicy.allocator.repeated_allocation import AllocationState
 from gpolicy.analysis.basis import Basis, StateReport, origin_of

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from gpolicy.allocator.enumerations import DiskTemplate, InstanceStatus
+from gpolicy.allocator.cluster_data import DiskTemplate, InstanceStatus
 from gpolicy.allocator.evacuation import EvacuationMode, evacuate_nodes
 from gpolicy.analysis.allocator_input import LOCAL, MIXED, disks_of, why_unreadable
 from gpolicy.analysis.declared_resources import declared_by_policy, declared_numbers, prefixes

@@ -12,8 +12,7 @@ from fnmatch import fnmatchcase
 from functools import partial
 from typing import Final
 
-from gpolicy.allocator.cluster_data import Instance
-from gpolicy.allocator.enumerations import NO_NODE
+from gpolicy.allocator.cluster_data import NO_NODE, Instance
 from gpolicy.analysis.allocator_input import require
 from gpolicy.analysis.basis import settle
 from gpolicy.analysis.counted_cluster import CountedCluster

@@ -10,8 +10,7 @@ from gpolicy.data import data_directory
 from gpolicy.reference.blocks import Block, Heading, PageTable
 from gpolicy.reference.key_blocks import type_words
 from gpolicy.reference.keys import Key, keys_of
-from gpolicy.report import capacity_prometheus, drift_prometheus
-from gpolicy.report.prometheus import MetricSet
+from gpolicy.report.prometheus import METRICS, MetricSet
 from scripts.reference.markdown import Link, anchor
 from scripts.reference.policy import key_tables
 
@@ -23,8 +22,6 @@ _TITLES = {
     "plan": "gpolicy plan --format json, and the plan file",
 }
 """Titles of those that are not simply the JSON form of a verb."""
-
-METRIC_SETS = {"capacity": capacity_prometheus.METRICS, "drift": drift_prometheus.METRICS}
 
 
 def output_schemas() -> dict[str, dict[str, Any]]:
@@ -60,7 +57,7 @@ def output_page() -> Iterator[Block]:
                 if text := schema["definitions"][definition].get("description"):
                     yield text
                 yield from _tables(name, schema, definition)
-    for verb, metrics in METRIC_SETS.items():
+    for verb, metrics in METRICS.items():
         yield Heading(f"Metrics of gpolicy {verb}")
         yield from _metrics(metrics)
 

@@ -4,10 +4,19 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from gpolicy.allocator.cluster_data import ClusterData, Disk, Group, Instance, InstancePolicy, NodeData, Spec, SpecPair
+from gpolicy.allocator.cluster_data import (
+    Disk,
+    DiskTemplate,
+    Group,
+    Instance,
+    InstancePolicy,
+    InstanceStatus,
+    NodeData,
+    Spec,
+    SpecPair,
+)
 from gpolicy.allocator.compiled_allocation import CompiledAllocator
-from gpolicy.allocator.enumerations import DiskTemplate, InstanceStatus
-from gpolicy.allocator.merge import Cluster, merge
+from gpolicy.allocator.merge import Cluster, ClusterData, merge
 from gpolicy.allocator.placement import candidate_nodes
 from gpolicy.allocator.redundancy import CapacityRules
 from gpolicy.allocator.repeated_allocation import AllocationState, Allocator

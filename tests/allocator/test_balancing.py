@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpolicy.allocator.balancing import Goal, Search, balance, engine_search, law_search
+from gpolicy.allocator.cluster_data import NO_NODE, DiskTemplate, FailReason
 from gpolicy.allocator.cluster_score import cluster_score, least_reserved
 from gpolicy.allocator.engines import engine_cluster
-from gpolicy.allocator.enumerations import NO_NODE, DiskTemplate, FailReason
 from gpolicy.allocator.instance_moves import InstanceMove, Moved, MoveKind
 from gpolicy.allocator.merge import Cluster, merge
 from gpolicy.allocator.native.library import MoveRules

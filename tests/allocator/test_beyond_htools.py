@@ -8,15 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpolicy.allocator.cluster_data import ClusterData, Group, Instance
+from gpolicy.allocator.cluster_data import DiskTemplate, Group, Instance, InstanceStatus
+from gpolicy.allocator.compiled_allocation import limited_allocator, refuse_minutes
 from gpolicy.allocator.configured_resources import (
     NodeResources,
     configured_cluster,
     with_configured_resources,
 )
-from gpolicy.allocator.enumerations import DiskTemplate, InstanceStatus
-from gpolicy.allocator.extended import limited_allocator, refuse_minutes
-from gpolicy.allocator.merge import Cluster
+from gpolicy.allocator.merge import Cluster, ClusterData
 from gpolicy.allocator.placement import Candidates, candidate_nodes
 from gpolicy.allocator.redundancy import CapacityRules, is_redundant
 from gpolicy.allocator.repeated_allocation import AllocationState, Allocator, ReferenceEngine

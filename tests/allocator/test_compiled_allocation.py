@@ -8,9 +8,8 @@ from dataclasses import replace
 import pytest
 
 from gpolicy.allocator import compiled_allocation
-from gpolicy.allocator.cluster_data import Disk, Instance, SpecPair
+from gpolicy.allocator.cluster_data import Disk, DiskTemplate, Instance, SpecPair
 from gpolicy.allocator.engines import opened_engine
-from gpolicy.allocator.enumerations import DiskTemplate
 from gpolicy.allocator.native.library import NativeEngine
 from gpolicy.allocator.native.streams import ClusterNumbers
 from gpolicy.allocator.placement import Nodes

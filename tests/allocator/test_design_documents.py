@@ -8,25 +8,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpolicy.allocator.cluster_data import ClusterData, Disk, Group, SpecPair
+from gpolicy.allocator.cluster_data import Disk, DiskTemplate, FailReason, Group, InstanceStatus, Node, SpecPair
 from gpolicy.allocator.cluster_score import COMPONENTS, cluster_score, component_values, statistics
-from gpolicy.allocator.compiled_allocation import CompiledAllocator
+from gpolicy.allocator.compiled_allocation import CompiledAllocator, memory_for_instances
 from gpolicy.allocator.configured_resources import (
     NodeResources,
     configured_cluster,
 )
-from gpolicy.allocator.dedicated_nodes import allocation_vector, sample_instances
-from gpolicy.allocator.enumerations import DiskTemplate, FailReason, InstanceStatus
-from gpolicy.allocator.extended import memory_for_instances
 from gpolicy.allocator.instance_moves import InstanceMove, MoveKind, apply_move, may_migrate
-from gpolicy.allocator.merge import inconsistent_nodes, merge
-from gpolicy.allocator.node import Node
+from gpolicy.allocator.merge import ClusterData, inconsistent_nodes, merge
 from gpolicy.allocator.node_changes import add_primary
 from gpolicy.allocator.placement import candidate_nodes
 from gpolicy.allocator.policy_check import check_ipolicy
 from gpolicy.allocator.redundancy import CapacityRules
 from gpolicy.allocator.request_options import RequestOptions
-from gpolicy.allocator.requests import Wanted, allocate
+from gpolicy.allocator.requests import Wanted, allocate, allocation_vector, sample_instances
 from gpolicy.htools.simulation import simulate
 from tests.allocator.helpers import GIB, allocator, cluster, instance, law_of, node, policy, spec, start
 

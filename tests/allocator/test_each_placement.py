@@ -8,10 +8,18 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpolicy.allocator.cluster_data import ClusterData, Disk, Group, Instance, NodeData, SpecPair
+from gpolicy.allocator.cluster_data import (
+    AllocPolicy,
+    Disk,
+    DiskTemplate,
+    Group,
+    Instance,
+    InstanceStatus,
+    NodeData,
+    SpecPair,
+)
 from gpolicy.allocator.compiled_allocation import CompiledAllocator
-from gpolicy.allocator.enumerations import AllocPolicy, DiskTemplate, InstanceStatus
-from gpolicy.allocator.merge import Cluster, merge
+from gpolicy.allocator.merge import Cluster, ClusterData, merge
 from gpolicy.allocator.placement import Candidates, NoCandidatesError, candidate_nodes
 from gpolicy.allocator.redundancy import CapacityRules
 from gpolicy.allocator.repeated_allocation import AllocationState

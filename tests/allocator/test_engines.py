@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from gpolicy.allocator import redundancy
+from gpolicy.allocator.cluster_data import DiskTemplate
 from gpolicy.allocator.engines import answered, compiled_redundancy
-from gpolicy.allocator.enumerations import DiskTemplate
 from gpolicy.allocator.ghc_numbers import DivisionError
 from gpolicy.allocator.native.library import NativeEngine, Status, load
 from gpolicy.allocator.native.streams import UnfitError

@@ -11,11 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from gpolicy.allocator.cluster_data import ClusterData, Group, Instance
+from gpolicy.allocator.cluster_data import DiskTemplate, Group, Instance
 from gpolicy.allocator.compiled_allocation import CompiledAllocator
 from gpolicy.allocator.engines import find_placement
-from gpolicy.allocator.enumerations import DiskTemplate
-from gpolicy.allocator.merge import Cluster, merge
+from gpolicy.allocator.merge import Cluster, ClusterData, merge
 from gpolicy.allocator.node_changes import remove_primary
 from gpolicy.allocator.placement import Attempt, Candidates, PairCandidates, SingleCandidates
 from gpolicy.allocator.redundancy import CapacityRules

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 import pytest
 
 from gpolicy.allocator import engines
-from gpolicy.allocator.cluster_data import Instance
+from gpolicy.allocator.cluster_data import NO_NODE, DiskTemplate, Instance
 from gpolicy.allocator.engines import EngineCluster, Narrowing, engine_cluster
-from gpolicy.allocator.enumerations import NO_NODE, DiskTemplate
 from gpolicy.allocator.evacuation import Departure, EvacuationMode, evacuate_nodes
 from gpolicy.allocator.merge import Cluster
 from gpolicy.allocator.native.streams import UnfitError

@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpolicy.allocator import engines
-from gpolicy.allocator.enumerations import NO_NODE, DiskTemplate
+from gpolicy.allocator.cluster_data import NO_NODE, DiskTemplate
 from gpolicy.allocator.ghc_numbers import DivisionError
 from gpolicy.allocator.native import build, library
 from gpolicy.allocator.native.library import Loaded, NativeEngine, Status, load
@@ -146,7 +146,7 @@ def test_the_engine_follows_states_forward_and_back() -> None:
 LONG_RUN = """
 from gpolicy.allocator.repeated_allocation import AllocationState
 from gpolicy.allocator.compiled_allocation import CompiledAllocator
-from gpolicy.allocator.enumerations import DiskTemplate, InstanceStatus
+from gpolicy.allocator.cluster_data import DiskTemplate, InstanceStatus
 from gpolicy.allocator.merge import merge
 from gpolicy.allocator.cluster_data import Disk, Instance
 from gpolicy.allocator.placement import candidate_nodes

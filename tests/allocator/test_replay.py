@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from gpolicy.allocator.enumerations import DiskTemplate
+from gpolicy.allocator.cluster_data import DiskTemplate
 from gpolicy.allocator.merge import Cluster
 from gpolicy.allocator.repeated_allocation import AllocationState
 from tests.allocator.helpers import GIB, allocator, cluster, instance, node, start

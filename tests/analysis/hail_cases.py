@@ -12,7 +12,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from gpolicy.allocator.cluster_data import ClusterData, Disk, Spec
+from gpolicy.allocator.cluster_data import Disk, Spec
+from gpolicy.allocator.merge import ClusterData
 from gpolicy.analysis.allocator_input import cluster_data
 from gpolicy.analysis.wanted_instance import PlaceRequest
 from gpolicy.cluster.state import ClusterState, LiveNode

@@ -7,8 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from gpolicy.allocator.cluster_data import ClusterData
-from gpolicy.allocator.merge import merge
+from gpolicy.allocator.merge import ClusterData, merge
 from gpolicy.analysis.capacity import GroupCapacity
 from gpolicy.cluster.htools_sources import parse_text
 from gpolicy.cluster.state import ClusterState

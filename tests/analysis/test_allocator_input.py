@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from gpolicy.allocator.cluster_data import ClusterData, InstancePolicy
-from gpolicy.allocator.enumerations import DiskTemplate
+from gpolicy.allocator.cluster_data import DiskTemplate, InstancePolicy
+from gpolicy.allocator.merge import ClusterData
 from gpolicy.analysis.allocator_input import cluster_data, natural_key
 from gpolicy.analysis.loaded_state import load_state
 from gpolicy.cluster.master import read_master

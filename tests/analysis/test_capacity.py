@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gpolicy.allocator.enumerations import DiskTemplate
+from gpolicy.allocator.cluster_data import DiskTemplate
 from gpolicy.analysis import loaded_state
 from gpolicy.analysis.allocator_input import cluster_data
 from gpolicy.analysis.binding import Cause

@@ -17,8 +17,7 @@ from typing import Any
 
 import pytest
 
-from gpolicy.allocator.cluster_data import Disk
-from gpolicy.allocator.enumerations import AllocPolicy
+from gpolicy.allocator.cluster_data import AllocPolicy, Disk
 from gpolicy.analysis.capacity import CapacityReport, GroupCapacity, SpecCapacity, capacity, count_cluster
 from gpolicy.analysis.counted_cluster import HspaceCluster
 from gpolicy.analysis.loaded_state import load_state

@@ -8,8 +8,8 @@ from dataclasses import replace
 from hypothesis import event, given
 from hypothesis import strategies as st
 
-from gpolicy.allocator.cluster_data import ClusterData, Group, Instance, SpecPair
-from gpolicy.allocator.enumerations import DiskTemplate, InstanceStatus
+from gpolicy.allocator.cluster_data import DiskTemplate, Group, Instance, InstanceStatus, SpecPair
+from gpolicy.allocator.merge import ClusterData
 from gpolicy.analysis.counted_cluster import CountedCluster
 from gpolicy.analysis.policy_limits import Cure, find_cure
 from tests.allocator.helpers import instance, node, policy, spec

@@ -12,10 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpolicy.allocator.cluster_data import Instance
-from gpolicy.allocator.enumerations import NO_NODE, DiskTemplate, FailReason
+from gpolicy.allocator.cluster_data import NO_NODE, DiskTemplate, FailReason, Instance, Node
 from gpolicy.allocator.instance_moves import InstanceMove, MoveKind, apply_move
-from gpolicy.allocator.node import Node
 from gpolicy.allocator.placement import SingleCandidates, try_allocate
 from gpolicy.allocator.redundancy import CapacityRules, best_home, can_evacuate, is_redundant
 from gpolicy.analysis import node_losses as module

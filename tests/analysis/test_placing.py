@@ -5,12 +5,10 @@ from dataclasses import replace
 
 import pytest
 
-from gpolicy.allocator.cluster_data import Disk, Instance
-from gpolicy.allocator.dedicated_nodes import search_dedicated
-from gpolicy.allocator.enumerations import DiskTemplate, InstanceStatus
+from gpolicy.allocator.cluster_data import Disk, DiskTemplate, Instance, InstanceStatus
 from gpolicy.allocator.merge import merge
 from gpolicy.allocator.request_options import RequestOptions
-from gpolicy.allocator.requests import Wanted
+from gpolicy.allocator.requests import Wanted, search_dedicated
 from gpolicy.analysis import place_search
 from gpolicy.analysis.allocator_input import cluster_data
 from gpolicy.analysis.capacity import capacity

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from gpolicy.allocator.enumerations import DiskTemplate
+from gpolicy.allocator.cluster_data import DiskTemplate
 from gpolicy.analysis.allocator_input import charged_space
 from gpolicy.analysis.place_report import PlaceReport
 from gpolicy.analysis.placing import place

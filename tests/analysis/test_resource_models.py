@@ -199,7 +199,7 @@ def test_capacity_under_the_measured_model_is_not_counted_again(monkeypatch: pyt
         asked.append(arguments)
         return CompiledAllocator(*arguments, **options)  # type: ignore[arg-type]
 
-    monkeypatch.setattr("gpolicy.allocator.extended.CompiledAllocator", counted)
+    monkeypatch.setattr("gpolicy.allocator.compiled_allocation.CompiledAllocator", counted)
     state = cluster(nodes={"a": hv("mem_node", 8000)})
     loaded = Sides(state, state).loaded
     capacity = capacity_change(loaded, silent)

@@ -60,7 +60,7 @@ import time
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job would inherit that it is ignored
 from gpolicy.allocator.repeated_allocation import AllocationState
 from gpolicy.allocator.compiled_allocation import CompiledAllocator
-from gpolicy.allocator.enumerations import DiskTemplate, InstanceStatus
+from gpolicy.allocator.cluster_data import DiskTemplate, InstanceStatus
 from gpolicy.allocator.merge import merge
 from gpolicy.allocator.cluster_data import Disk, Instance
 from gpolicy.allocator.native import library

@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from gpolicy.allocator.cluster_data import Disk
-from gpolicy.allocator.enumerations import DiskTemplate
+from gpolicy.allocator.cluster_data import Disk, DiskTemplate
 from gpolicy.analysis.binding import Cause
 from gpolicy.analysis.capacity import PlacedSize, capacity
 from gpolicy.analysis.place_report import PlaceReport

@@ -101,10 +101,10 @@ def test_hail_imports_what_a_request_needs(request_: dict[str, object], own: str
     path.write_text(json.dumps({**document, "request": request_}))
     modules = imported("htools", "hail", str(path))
     assert loads(modules, (HEAVY | HTOOLS) - {"gpolicy.allocator"}) == set()
-    rest = {f"gpolicy.allocator.{name}" for name in (unused, "compiled_allocation", "repeated_allocation", "extended")}
+    rest = {f"gpolicy.allocator.{name}" for name in (unused, "compiled_allocation", "repeated_allocation")}
     assert loads(modules, {"gpolicy.cli.app", "gpolicy.cli.terminal", *rest}) == set()
-    common = {"backends", "haskell_text", "program_options"}
-    assert htools_modules(modules) == {*common, "hail", own, "iallocator", "json_fields"}
+    common = {"backends", "program_options"}
+    assert htools_modules(modules) == {*common, "hail", own, "json_fields"}
 
 
 def test_hspace_imports_what_a_count_needs(tmp_path: Path) -> None:
@@ -113,5 +113,5 @@ def test_hspace_imports_what_a_count_needs(tmp_path: Path) -> None:
     modules = imported("htools", "hspace", "-t", str(path), "--disk-template=plain", "--machine-readable")
     assert loads(modules, (HEAVY | HTOOLS | {"json"}) - {"gpolicy.allocator"}) == set()
     assert loads(modules, {"gpolicy.cli.app", "gpolicy.cli.terminal", "gpolicy.allocator.requests"}) == set()
-    common = {"backends", "haskell_text", "program_options"}
+    common = {"backends", "program_options"}
     assert htools_modules(modules) == {*common, "hspace", "text_format"}

@@ -20,9 +20,8 @@ from gpolicy.json_values import json_text
 from gpolicy.plan.changes import ChangeAction
 from gpolicy.printable import Tone, terminal_text
 from gpolicy.report.drift_answer import drift_answer, drift_data, since_text, utc
-from gpolicy.report.drift_prometheus import METRICS, drift_metrics
 from gpolicy.report.forms import Display, render
-from gpolicy.report.prometheus import MetricsRun, exposition
+from gpolicy.report.prometheus import METRICS, MetricsRun, drift_metrics, exposition
 from tests.plan.planned import policy_of, recorded
 from tests.report.rendered import Page, html_of, markdown_of, page_of_markdown
 
@@ -46,12 +45,12 @@ def report() -> DriftReport:
 
 def written(report: DriftReport, *, policy: str = "/p", now: float = NOW) -> str:
     """Return the metrics of a run that compared."""
-    return exposition(METRICS, [MetricsRun({"policy": policy}, drift_metrics(report))], now=now)
+    return exposition(METRICS["drift"], [MetricsRun({"policy": policy}, drift_metrics(report))], now=now)
 
 
 def failed(before: str | None, *, policy: str = "/p", now: float = NOW) -> str:
     """Return the metrics of a run that could not compare."""
-    return exposition(METRICS, [MetricsRun({"policy": policy}, None)], now=now, before=before)
+    return exposition(METRICS["drift"], [MetricsRun({"policy": policy}, None)], now=now, before=before)
 
 
 def metrics(text: str) -> dict[str, Metric]:
@@ -149,7 +148,7 @@ def test_metrics_are_read_by_prometheus_own_parser(report: DriftReport) -> None:
 
 def test_each_series_has_the_labels_that_its_metric_declares(report: DriftReport) -> None:
     for name, series in drift_metrics(report).items():
-        assert {tuple(labels) for labels, _ in series} <= {METRICS.all[name].labels}, name
+        assert {tuple(labels) for labels, _ in series} <= {METRICS["drift"].all[name].labels}, name
 
 
 def test_a_failed_run_says_so_and_keeps_the_last_good_result(report: DriftReport) -> None:

@@ -16,11 +16,9 @@ from types import FrameType
 
 from gpolicy.allocator.balancing import Goal, Search, engine_search, law_search
 from gpolicy.allocator.balancing import balance as balance_nodes
-from gpolicy.allocator.cluster_data import DEFAULT_POLICY
+from gpolicy.allocator.cluster_data import DEFAULT_POLICY, NO_NODE
 from gpolicy.allocator.compiled_allocation import CompiledAllocator
-from gpolicy.allocator.dedicated_nodes import search_dedicated
 from gpolicy.allocator.engines import compiled_attempt, compiled_redundancy
-from gpolicy.allocator.enumerations import NO_NODE
 from gpolicy.allocator.evacuation import EvacuationMode, evacuate_nodes
 from gpolicy.allocator.ghc_numbers import DivisionError
 from gpolicy.allocator.merge import Cluster
@@ -39,7 +37,7 @@ from gpolicy.allocator.placement import Attempt, PairCandidates, try_allocate
 from gpolicy.allocator.redundancy import CapacityRules, is_redundant, redundancy_predicate
 from gpolicy.allocator.repeated_allocation import AllocationState, Allocator
 from gpolicy.allocator.request_options import RequestOptions
-from gpolicy.allocator.requests import Wanted
+from gpolicy.allocator.requests import Wanted, search_dedicated
 from gpolicy.cluster.process import after
 from gpolicy.errors import InputError
 from tests import sanitizers

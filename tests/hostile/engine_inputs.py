@@ -12,11 +12,19 @@ from dataclasses import dataclass, fields, replace
 from functools import cache
 from typing import Any
 
-from gpolicy.allocator.cluster_data import ClusterData, Disk, Instance, InstancePolicy, Spec, SpecPair
-from gpolicy.allocator.enumerations import NO_NODE, DiskTemplate, InstanceStatus
-from gpolicy.allocator.merge import Cluster, merge
+from gpolicy.allocator.cluster_data import (
+    NO_NODE,
+    Disk,
+    DiskTemplate,
+    Instance,
+    InstancePolicy,
+    InstanceStatus,
+    Node,
+    Spec,
+    SpecPair,
+)
+from gpolicy.allocator.merge import Cluster, ClusterData, merge
 from gpolicy.allocator.native.streams import Numbers
-from gpolicy.allocator.node import Node
 from gpolicy.allocator.node_changes import remove_primary
 from gpolicy.allocator.placement import Candidates, PairCandidates, SingleCandidates
 from gpolicy.allocator.redundancy import CapacityRules

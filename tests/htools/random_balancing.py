@@ -11,7 +11,7 @@ from tests.htools.random_clusters import RandomCluster
 if TYPE_CHECKING:
     import random
 
-    from gpolicy.allocator.cluster_data import ClusterData
+    from gpolicy.allocator.merge import ClusterData
 
 NODE_FIELDS = (
     "fqdn,peermap,spindle_count,hi_spindles,inst_spindles",

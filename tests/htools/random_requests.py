@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from gpolicy.allocator.cluster_data import ClusterData, Group, Instance, NodeData
-from gpolicy.allocator.enumerations import NO_NODE, InstanceStatus
+from gpolicy.allocator.cluster_data import NO_NODE, Group, Instance, InstanceStatus, NodeData
+from gpolicy.allocator.merge import ClusterData
 from gpolicy.htools.text_format import parse_cluster
 from tests.htools import rapi_documents
 from tests.htools.random_balancing import balancing_files, balancing_options

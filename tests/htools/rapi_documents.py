@@ -5,8 +5,16 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from gpolicy.allocator.cluster_data import ClusterData, Instance, InstancePolicy, NodeData, Spec
-from gpolicy.allocator.enumerations import NO_NODE, DiskTemplate, InstanceStatus
+from gpolicy.allocator.cluster_data import (
+    NO_NODE,
+    DiskTemplate,
+    Instance,
+    InstancePolicy,
+    InstanceStatus,
+    NodeData,
+    Spec,
+)
+from gpolicy.allocator.merge import ClusterData
 
 Json = dict[str, Any]
 

@@ -11,15 +11,13 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from gpolicy.allocator.cluster_data import Disk, Instance
+from gpolicy.allocator.cluster_data import Disk, DiskTemplate, Instance, InstanceStatus, Node
 from gpolicy.allocator.compiled_allocation import CompiledAllocator
 from gpolicy.allocator.engines import compiled_attempt, compiled_redundancy
-from gpolicy.allocator.enumerations import DiskTemplate, InstanceStatus
 from gpolicy.allocator.evacuation import EvacuationMode, evacuate_nodes
 from gpolicy.allocator.ghc_numbers import DivisionError
 from gpolicy.allocator.merge import Cluster, merge
 from gpolicy.allocator.native.library import load
-from gpolicy.allocator.node import Node
 from gpolicy.allocator.node_changes import remove_primary
 from gpolicy.allocator.placement import (
     Attempt,

@@ -9,7 +9,7 @@ from time import monotonic
 
 import pytest
 
-from gpolicy.htools.colouring import colour_nodes
+from gpolicy.htools.hroller import colour_nodes
 from gpolicy.htools.text_format import parse_cluster
 from tests.htools.random_requests import document
 from tests.htools.recorded import call

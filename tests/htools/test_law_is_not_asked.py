@@ -10,7 +10,7 @@ from unittest.mock import patch
 
 import pytest
 
-from gpolicy.allocator import balancing, dedicated_nodes, engines, evacuation, redundancy
+from gpolicy.allocator import balancing, engines, evacuation, redundancy, requests
 from gpolicy.allocator.repeated_allocation import ReferenceEngine
 from gpolicy.cli.running import run
 from tests.htools.random_requests import KINDS, make_case
@@ -40,7 +40,7 @@ def without_the_law() -> Iterator[None]:
         patch.object(ReferenceEngine, "redundant", refuse),
         patch.object(engines, "try_allocate", refuse),
         patch.object(redundancy, "can_evacuate", refuse),
-        patch.object(dedicated_nodes, "_search_all", refuse),
+        patch.object(requests, "_search_all", refuse),
         patch.object(balancing, "law_search", lambda *_: refuse),
         patch.object(evacuation, "_best", best_of_few),
     ):

@@ -7,11 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from gpolicy.allocator.cluster_data import Disk, Instance
+from gpolicy.allocator.cluster_data import Disk, DiskTemplate, Instance, InstanceStatus
 from gpolicy.allocator.cluster_score import WEIGHTS
 from gpolicy.allocator.compiled_allocation import CompiledAllocator
 from gpolicy.allocator.engines import compiled_attempt, compiled_redundancy
-from gpolicy.allocator.enumerations import DiskTemplate, InstanceStatus
 from gpolicy.allocator.merge import merge
 from gpolicy.allocator.placement import Attempt, NoCandidatesError, candidate_nodes
 from gpolicy.allocator.redundancy import CapacityRules, is_redundant

@@ -10,8 +10,6 @@ from gpolicy.analysis.violations import Verdict, allowed_sizes, verdict_on
 from gpolicy.impact import capacity_change as capacity
 from gpolicy.impact import exclusive_storage_change as storage
 from gpolicy.impact import impact
-from gpolicy.impact import location_change as location
-from gpolicy.impact import redundancy_change as redundancy
 from gpolicy.impact import violation_change as violations
 from gpolicy.impact.comparison import Sides
 from gpolicy.progress import Tell, silent
@@ -30,8 +28,8 @@ def capacity_change(
 
 def redundancy_change(
     before: ClusterState, after: ClusterState, *, failures: int = 1, tell: Tell = silent
-) -> redundancy.RedundancyChange:
-    return redundancy.redundancy_change(Sides(before, after).loaded, failures, tell)
+) -> impact.RedundancyChange:
+    return impact.redundancy_change(Sides(before, after).loaded, failures, tell)
 
 
 def resource_model_change(
@@ -40,8 +38,8 @@ def resource_model_change(
     return impact.resource_model_change(Sides(before, after).loaded, tell)
 
 
-def location_change(before: ClusterState, after: ClusterState) -> location.LocationChange:
-    return location.location_change(Sides(before, after))
+def location_change(before: ClusterState, after: ClusterState) -> impact.LocationChange:
+    return impact.location_change(Sides(before, after))
 
 
 def exclusive_storage_change(

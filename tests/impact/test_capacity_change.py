@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 from gpolicy.allocator.cluster_data import Spec, SpecPair
-from gpolicy.allocator.dedicated_nodes import allocation_vector, sample_instances
 from gpolicy.allocator.merge import merge
 from gpolicy.allocator.placement import candidate_nodes
 from gpolicy.allocator.redundancy import CapacityRules
 from gpolicy.allocator.repeated_allocation import AllocationState, Allocator, ReferenceEngine
+from gpolicy.allocator.requests import allocation_vector, sample_instances
 from gpolicy.analysis.allocator_input import cluster_data
 from gpolicy.analysis.binding import Cause, Room
 from gpolicy.analysis.capacity import capacity

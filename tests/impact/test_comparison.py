@@ -7,12 +7,10 @@ from typing import Any
 
 import pytest
 
-from gpolicy.allocator.cluster_data import ClusterData
-from gpolicy.allocator.merge import Cluster, merge
+from gpolicy.allocator.merge import Cluster, ClusterData, merge
 from gpolicy.impact.capacity_change import capacity_change
 from gpolicy.impact.comparison import Sides
-from gpolicy.impact.impact import resource_model_change
-from gpolicy.impact.redundancy_change import redundancy_change
+from gpolicy.impact.impact import redundancy_change, resource_model_change
 from gpolicy.progress import silent
 from tests.analysis.hspace_cases import FULL, from_text
 

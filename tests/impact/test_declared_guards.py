@@ -17,8 +17,7 @@ from gpolicy.analysis.shown_score import Score
 from gpolicy.analysis.violations import PolicyViolation, Verdict
 from gpolicy.impact.capacity_change import CapacityChange, FitChange, GroupCapacityChange
 from gpolicy.impact.declared_guards import TAKES_INSTANCES, declared_guards, failures_asked
-from gpolicy.impact.impact import Impact
-from gpolicy.impact.redundancy_change import GroupRedundancyChange, RedundancyChange
+from gpolicy.impact.impact import GroupRedundancyChange, Impact, RedundancyChange
 from gpolicy.impact.violation_change import (
     InstanceViolation,
     NodeViolation,

@@ -21,7 +21,7 @@ from gpolicy.analysis.health import (
 )
 from gpolicy.cluster.state import ClusterState, Identity, LiveInstance, Resources
 from gpolicy.ganeti.vocabulary import Values
-from gpolicy.impact.location_change import Compared, LocationChange
+from gpolicy.impact.impact import Compared, LocationChange
 from tests.impact.changes import location_change
 from tests.impact.clusters_by_hand import cluster
 from tests.strategies import instance

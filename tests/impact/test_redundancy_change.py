@@ -10,7 +10,7 @@ from gpolicy.analysis.losses import Homeless, Loss
 from gpolicy.analysis.node_losses import GroupRedundancy
 from gpolicy.cluster.state import Identity, LiveGroup
 from gpolicy.cluster.terms import Limits, limited
-from gpolicy.impact.redundancy_change import GroupRedundancyChange
+from gpolicy.impact.impact import GroupRedundancyChange
 from tests.impact.changes import redundancy_change
 from tests.impact.test_capacity_change import cluster, exclusive
 

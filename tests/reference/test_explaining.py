@@ -9,7 +9,7 @@ from itertools import islice
 
 import pytest
 
-from gpolicy.allocator.enumerations import FailReason
+from gpolicy.allocator.cluster_data import FailReason
 from gpolicy.checking.catalogue import CATALOGUE
 from gpolicy.cli.app import VERBS
 from gpolicy.data import data_directory

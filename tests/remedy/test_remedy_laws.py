@@ -9,7 +9,7 @@ from itertools import pairwise
 import pytest
 
 from gpolicy.allocator.balancing import Goal, balance, engine_search
-from gpolicy.allocator.enumerations import NO_NODE, FailReason
+from gpolicy.allocator.cluster_data import NO_NODE, FailReason
 from gpolicy.allocator.instance_moves import InstanceMove, MoveKind, apply_move, is_split
 from gpolicy.analysis.health import CONFLICTS, LocationFacts
 from gpolicy.analysis.loaded_state import load_state

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from gpolicy.allocator.cluster_data import Spec, SpecPair
-from gpolicy.allocator.enumerations import DiskTemplate
+from gpolicy.allocator.cluster_data import DiskTemplate, Spec, SpecPair
 from gpolicy.analysis.basis import Basis, BasisKind
 from gpolicy.analysis.binding import Binding, Cause, Room, Stranded
 from gpolicy.analysis.capacity import GroupCapacity, PlacedSize, SpecCapacity
@@ -40,9 +39,16 @@ from gpolicy.impact.exclusive_storage_change import (
     Turn,
     VolumeGroup,
 )
-from gpolicy.impact.impact import Impact, KindChange, RemedyChange, ResourceModelChange
-from gpolicy.impact.location_change import Compared, LocationChange
-from gpolicy.impact.redundancy_change import GroupRedundancyChange, RedundancyChange
+from gpolicy.impact.impact import (
+    Compared,
+    GroupRedundancyChange,
+    Impact,
+    KindChange,
+    LocationChange,
+    RedundancyChange,
+    RemedyChange,
+    ResourceModelChange,
+)
 from gpolicy.impact.violation_change import (
     InstanceViolation,
     NodeViolation,

@@ -8,8 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from gpolicy.allocator.cluster_data import Disk
-from gpolicy.allocator.enumerations import DiskTemplate
+from gpolicy.allocator.cluster_data import Disk, DiskTemplate
 from gpolicy.analysis.placing import place
 from gpolicy.analysis.wanted_instance import PlaceRequest
 from gpolicy.cluster.state import ClusterState

@@ -13,7 +13,7 @@ from gpolicy import HOMEPAGE
 from gpolicy.checking.catalogue import CATALOGUE
 from gpolicy.data import read_data
 from gpolicy.findings import Finding, Severity, Span
-from gpolicy.report.findings_sarif import FINGERPRINT, _help, findings_sarif
+from gpolicy.report.findings_json import FINGERPRINT, _help, findings_sarif
 from tests.report.findings_samples import FINDINGS, OVERLAP, PLACE, WITHOUT_PLACE
 
 SCHEMA = Path(__file__).resolve().parents[1] / "data/sarif/sarif-2.1.0-rtm.5.json"

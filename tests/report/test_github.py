@@ -11,7 +11,7 @@ from gpolicy.findings import Finding, Severity, Span
 from gpolicy.impact.impact import Impact
 from gpolicy.plan.plan import Plan
 from gpolicy.printable import printable
-from gpolicy.report.github import MOST_SHOWN, findings_github
+from gpolicy.report.findings_text import MOST_ANNOTATIONS, findings_github
 from gpolicy.report.plan_answer import plan_answer
 from gpolicy.report.plan_github import plan_github
 from tests.report.impact_samples import full_impact
@@ -66,9 +66,9 @@ def test_the_worst_first_and_of_each_level_no_more_than_are_shown() -> None:
     many = [finding(Severity.INFO)] * 3 + [finding(Severity.WARNING, f"GP{n % 2 + 1}01") for n in range(25)]
     text = findings_github([*many, finding(Severity.ERROR)])
     found = commands(text)
-    assert [level for level, _, _ in found] == ["error"] + ["warning"] * MOST_SHOWN + ["notice"] * 3
-    assert found[MOST_SHOWN][1]["title"] == "16 more of this level"
-    assert found[MOST_SHOWN][2].startswith("GP201 spec-overlap (8), GP101 spec-overlap (8). GitHub shows ten")
+    assert [level for level, _, _ in found] == ["error"] + ["warning"] * MOST_ANNOTATIONS + ["notice"] * 3
+    assert found[MOST_ANNOTATIONS][1]["title"] == "16 more of this level"
+    assert found[MOST_ANNOTATIONS][2].startswith("GP201 spec-overlap (8), GP101 spec-overlap (8). GitHub shows ten")
     plain = [line for line in text.splitlines() if read(line) is None]
     assert len(plain) == 16 + 1
     assert plain[0].startswith("policies/gold.yaml:3:7: warning: GP")
@@ -76,18 +76,18 @@ def test_the_worst_first_and_of_each_level_no_more_than_are_shown() -> None:
 
 
 def test_ten_of_a_level_need_no_summary() -> None:
-    assert "more of this level" not in findings_github([finding(Severity.ERROR)] * MOST_SHOWN)
+    assert "more of this level" not in findings_github([finding(Severity.ERROR)] * MOST_ANNOTATIONS)
 
 
 @given(st.lists(st.tuples(st.text(), st.text(), st.text(min_size=1) | st.sampled_from(HOSTILE)), max_size=14))
 def test_no_text_becomes_a_command_of_its_own(texts: list[tuple[str, str, str]]) -> None:
     found = [Finding("GP1", name, Severity.ERROR, text, Span(file, 1, 1, 1, 2)) for name, file, text in texts]
     shown = findings_github(found)
-    assert len(shown.splitlines()) == len(texts) + 1 + (len(texts) > MOST_SHOWN)
+    assert len(shown.splitlines()) == len(texts) + 1 + (len(texts) > MOST_ANNOTATIONS)
     read_back = commands(shown)
-    assert len(read_back) == min(len(texts), MOST_SHOWN)
+    assert len(read_back) == min(len(texts), MOST_ANNOTATIONS)
     assert not re.search(r"^(?!::).*##\[", shown, re.MULTILINE)
-    for (_, properties, message), (name, file, text) in zip(read_back[: MOST_SHOWN - 1], texts, strict=False):
+    for (_, properties, message), (name, file, text) in zip(read_back[: MOST_ANNOTATIONS - 1], texts, strict=False):
         assert message == "\n".join(map(printable, text.split("\n")))
         assert properties["title"] == printable(f"GP1 {name}")
         assert properties.get("file", "") == printable(file)

@@ -7,9 +7,7 @@ from dataclasses import replace
 import pytest
 
 from gpolicy.analysis.node_losses import GroupRedundancy
-from gpolicy.impact.impact import Impact
-from gpolicy.impact.location_change import Compared, LocationChange
-from gpolicy.impact.redundancy_change import GroupRedundancyChange, RedundancyChange
+from gpolicy.impact.impact import Compared, GroupRedundancyChange, Impact, LocationChange, RedundancyChange
 from gpolicy.plan.built_in_guards import GuardResult
 from gpolicy.plan.plan import Plan
 from gpolicy.policy.kinds import Measure

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from gpolicy.analysis.binding import Binding, Cause
 from gpolicy.analysis.counted_cluster import Fit
 from gpolicy.findings import Finding, Severity, Span
-from gpolicy.impact.impact import Impact
-from gpolicy.impact.location_change import LocationChange
+from gpolicy.impact.impact import Impact, LocationChange
 from gpolicy.plan.plan import Plan
 from gpolicy.printable import clipped, printable
 from gpolicy.report.answer import Name

@@ -21,8 +21,7 @@ from gpolicy.cluster.state import ClusterState, Snapshot
 from gpolicy.cluster.terms import Limits
 from gpolicy.provenance import Provenance
 from gpolicy.report.capacity_json import capacity_data
-from gpolicy.report.capacity_prometheus import METRICS, capacity_metrics
-from gpolicy.report.prometheus import Metric, MetricSet, MetricsRun, Samples, exposition
+from gpolicy.report.prometheus import METRICS, Metric, MetricSet, MetricsRun, Samples, capacity_metrics, exposition
 
 ROOT = Path(__file__).resolve().parents[2]
 NOW = 1767225600.5
@@ -102,7 +101,7 @@ def report(state: ClusterState) -> CapacityReport:
 
 def written(report: CapacityReport, health: ClusterHealth, state: ClusterState) -> str:
     made = Provenance("2026-01-01T00:00:00Z")
-    return exposition(METRICS, [MetricsRun(HAM, capacity_metrics(report, health, state, made))], now=NOW)
+    return exposition(METRICS["capacity"], [MetricsRun(HAM, capacity_metrics(report, health, state, made))], now=NOW)
 
 
 def test_the_figures_are_those_of_the_json(state: ClusterState, report: CapacityReport) -> None:
@@ -140,7 +139,8 @@ def test_each_metric_is_written_and_described(state: ClusterState) -> None:
     text = written(report, cluster_health(state, limits=limits), state)
     not_there = {"gpolicy_capacity_state_timestamp_seconds"}  # this snapshot has no time
     counted = parsed(text)["gpolicy_capacity_group_hspace_fitting_instances"]
-    assert set(parsed(text)) == {METRICS.prefix + name for name in METRICS.all} - not_there
+    metrics = METRICS["capacity"]
+    assert set(parsed(text)) == {metrics.prefix + name for name in metrics.all} - not_there
     standard = {name: value for (_, name, kind, _), value in counted.items() if kind == "standard"}
     assert standard == {item.group: item.hspace_standard for item in report.groups}
 
@@ -150,7 +150,7 @@ def test_each_series_has_the_labels_that_its_metric_declares(state: ClusterState
     found = capacity_metrics(capacity(state, limits=limits), cluster_health(state), state, Provenance())
     for name, samples in found.items():
         for labels, _ in samples:
-            assert tuple(labels) == METRICS.all[name].labels, name
+            assert tuple(labels) == METRICS["capacity"].all[name].labels, name
 
 
 def test_the_age_of_the_state_is_that_of_the_snapshot(state: ClusterState, report: CapacityReport) -> None:

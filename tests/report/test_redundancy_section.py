@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from gpolicy.analysis.losses import Loss
 from gpolicy.analysis.node_losses import GroupRedundancy
-from gpolicy.impact.redundancy_change import GroupRedundancyChange, RedundancyChange
+from gpolicy.impact.impact import GroupRedundancyChange, RedundancyChange
 from gpolicy.report.answer import Section, Table, Weight, plain_text
 from gpolicy.report.redundancy_section import redundancy_section
 from tests.report.impact_samples import SCORE

@@ -6,8 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from gpolicy.allocator.cluster_data import Disk
-from gpolicy.allocator.enumerations import DiskTemplate
+from gpolicy.allocator.cluster_data import Disk, DiskTemplate
 from gpolicy.analysis.basis import Basis, BasisKind
 from gpolicy.analysis.binding import Binding, Cause
 from gpolicy.report.answer import plain_text

@@ -9,9 +9,8 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from gpolicy.allocator.enumerations import FailReason
+from gpolicy.allocator.cluster_data import FailReason, Node
 from gpolicy.allocator.merge import merge
-from gpolicy.allocator.node import Node
 from gpolicy.allocator.node_changes import add_primary
 from gpolicy.allocator.policy_check import check_ipolicy
 from gpolicy.analysis.allocator_input import cluster_data

@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from gpolicy.allocator.cluster_data import Instance
-from gpolicy.allocator.dedicated_nodes import allocation_vector
-from gpolicy.allocator.enumerations import DiskTemplate
+from gpolicy.allocator.cluster_data import DiskTemplate, Instance
 from gpolicy.allocator.merge import merge
+from gpolicy.allocator.requests import allocation_vector
 from gpolicy.analysis.allocator_input import cluster_data
 from gpolicy.checking.catalogue import CATALOGUE
 from gpolicy.checking.settings import Settings

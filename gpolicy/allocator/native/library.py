@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from enum import IntEnum, IntFlag
 from functools import cache
 
-from gpolicy.allocator.enumerations import FailReason
+from gpolicy.allocator.cluster_data import FailReason
 from gpolicy.allocator.native.build import LIBRARY, source_number
 from gpolicy.allocator.native.streams import Numbers
 from gpolicy.light_dataclasses import dataclass

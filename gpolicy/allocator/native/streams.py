@@ -7,23 +7,20 @@ needs (common locations, allowed migrations, missed desired locations) become ta
 from __future__ import annotations
 
 from array import array
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from itertools import pairwise
 
+from gpolicy.allocator.cluster_data import DiskTemplate, Instance, InstancePolicy, InstanceStatus, Node, Spec
 from gpolicy.allocator.cluster_score import node_values
-from gpolicy.allocator.enumerations import DiskTemplate, InstanceStatus
-from gpolicy.allocator.placement import SingleCandidates
+from gpolicy.allocator.placement import Candidates, SingleCandidates
 from gpolicy.allocator.redundancy import CapacityRules
 from gpolicy.errors import InputError
 from gpolicy.light_dataclasses import dataclass
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Mapping, Sequence
     from typing import Any
 
-    from gpolicy.allocator.cluster_data import Instance, InstancePolicy, Spec
-    from gpolicy.allocator.node import Node
-    from gpolicy.allocator.placement import Candidates
 
 ALL_NODES = CapacityRules()
 MOST = 2**41

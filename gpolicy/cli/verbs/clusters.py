@@ -205,7 +205,7 @@ def _compared(target: Target, selected: Sequence[str] | None, *, in_bases: bool)
     """Return the differences of a cluster from its policy; write those of the `selected` into it, if they are given."""
     from gpolicy.cli.checking import checked_policy, reader_today  # noqa: PLC0415
     from gpolicy.report.drift_answer import drift_answer, drift_data  # noqa: PLC0415
-    from gpolicy.report.drift_prometheus import drift_metrics  # noqa: PLC0415
+    from gpolicy.report.prometheus import drift_metrics  # noqa: PLC0415
 
     path, state = target.policy, target.read()
     checked = checked_policy(path, state)

@@ -58,7 +58,7 @@ def capacity(  # noqa: PLR0913 (one parameter an option)
     from gpolicy.cli.checking import checked_policy  # noqa: PLC0415
     from gpolicy.report.capacity_answer import capacity_answer, compared_answer, compared_data  # noqa: PLC0415
     from gpolicy.report.capacity_json import capacity_data  # noqa: PLC0415
-    from gpolicy.report.capacity_prometheus import capacity_metrics  # noqa: PLC0415
+    from gpolicy.report.prometheus import capacity_metrics  # noqa: PLC0415
 
     outputs = shown.outputs("capacity")
     form = outputs.display.form

@@ -49,7 +49,7 @@ def post(
     says where; the token is GITHUB_TOKEN, on GitLab GPOLICY_GITLAB_TOKEN (scope api). Exit code 0: it is done, or there
     is no request or no permission to comment on it (a pull request from a fork), and a message says so; 3: it failed.
     """
-    from gpolicy.posting.posted_texts import SERVICES, NotAllowedError, keep_comment, keep_issue  # noqa: PLC0415  # noqa: PLC0415
+    from gpolicy.posting.posted_texts import SERVICES, NotAllowedError, keep_comment, keep_issue  # noqa: PLC0415
 
     if service not in SERVICES:
         raise UsageError(f"there is no service `{service}`", hint=did_you_mean_one_of(service, "services", SERVICES))

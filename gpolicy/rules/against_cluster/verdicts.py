@@ -21,7 +21,7 @@ from gpolicy.rules.shared import moved, promised_disk
 if TYPE_CHECKING:
     from gpolicy.analysis.violations import ParameterBreach, PolicyViolation
     from gpolicy.checking.tags import Tag
-    from gpolicy.impact.location_change import LocationChange
+    from gpolicy.impact.impact import LocationChange
     from gpolicy.impact.violation_change import ViolationChange
     from gpolicy.plan.built_in_guards import GuardResult
     from gpolicy.plan.changes import Objection

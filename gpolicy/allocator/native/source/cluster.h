@@ -1,6 +1,6 @@
 /* The state of a cluster in the engine, its changes, and how changes are undone.
  *
- * Names are those of the law (gpolicy/allocator/node.py, cluster_data.py). A node is known by its row; rows are in
+ * Names are those of the law (gpolicy/allocator/cluster_data.py). A node is known by its row; rows are in
  * ascending order of node index. Sizes are MiB. No amount is above 2^41 and there are at most 2^21 items of a kind, so
  * sums fit in 64 bits, and sums of a few amounts are exact as doubles.
  *

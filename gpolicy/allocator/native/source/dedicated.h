@@ -1,4 +1,4 @@
-/* Placement on dedicated nodes: lose as few slots for big instances as possible (gpolicy/allocator/dedicated_nodes.py).
+/* Placement on dedicated nodes: lose as few slots for big instances as possible (gpolicy/allocator/requests.py).
  */
 #ifndef GPOLICY_DEDICATED_H
 #define GPOLICY_DEDICATED_H
