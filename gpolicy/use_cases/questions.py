@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from gpolicy.analysis.request_words import Words
     from gpolicy.analysis.spec_pairs import PairNames
     from gpolicy.evacuate.evacuation import EvacuationReport, EvacuationRequest
+    from gpolicy.growth.filling_up import GrowthReport
     from gpolicy.plan.plan import Plan
     from gpolicy.remedy.remedy import RemedyReport
     from gpolicy.stopping import Stop
@@ -126,6 +127,32 @@ def count_capacity(
             other_values=other_values,
             tell=tell,
         )
+
+
+def forecast_capacity(
+    cluster: OpenedCluster,
+    report: CapacityReport,
+    directory: Path,
+    *,
+    observed: ClusterState,
+    at: str,
+    working: Working = quietly,
+) -> GrowthReport:
+    """Return when the sizes that `report` counts on `cluster` are full, at the growth of the snapshots in `directory`.
+
+    `observed` is the cluster as it is, read `at` (YYYY-MM-DDThh:mm:ssZ). Raise InputError where there is no snapshot.
+    """
+    from gpolicy.allocator.cluster_score import WEIGHTS  # noqa: PLC0415
+    from gpolicy.analysis.capacity import load_to_count  # noqa: PLC0415
+    from gpolicy.growth.filling_up import forecast_sizes  # noqa: PLC0415
+    from gpolicy.growth.history import read_history  # noqa: PLC0415
+
+    state = limited(cluster.state, cluster.limits)
+    with working("reading snapshots") as tell:
+        homes = {node.name: node.group for node in state.nodes.values()}
+        history = read_history(directory, observed, homes, at, tell)
+        loaded = load_to_count(state, None, template=None, declared=cluster.resource_model, weights=WEIGHTS)
+        return forecast_sizes(report, loaded.groups, history, at)
 
 
 def place_instance(

@@ -53,6 +53,7 @@ def capacity(  # noqa: PLR0913 (one parameter an option)
     template: Annotated[str | None, typer.Option("--template", "-t", metavar="TEMPLATE")] = None,
     limit_options: LimitOptions,
     compare: Annotated[list[Path] | None, typer.Option("--compare", metavar="PATH")] = None,
+    history: Annotated[Path | None, typer.Option("--history", metavar="DIR")] = None,
     shown: Shown,
     resource_model: ResourceModel = False,
     weight: Weight = None,
@@ -68,19 +69,23 @@ def capacity(  # noqa: PLR0913 (one parameter an option)
     from gpolicy.cli.checking import checked_policy, named_policy_of  # noqa: PLC0415
     from gpolicy.cli.provenance import provenance_of  # noqa: PLC0415
     from gpolicy.cli.targets import run  # noqa: PLC0415
+    from gpolicy.fleet.choosing import snapshots_of  # noqa: PLC0415
     from gpolicy.report.capacity_answer import capacity_answer, compared_answer, compared_data  # noqa: PLC0415
     from gpolicy.report.capacity_json import capacity_data  # noqa: PLC0415
     from gpolicy.report.capacity_prometheus import capacity_metrics  # noqa: PLC0415
-    from gpolicy.use_cases.questions import count_capacity, open_cluster  # noqa: PLC0415
+    from gpolicy.use_cases.questions import count_capacity, forecast_capacity, open_cluster  # noqa: PLC0415
 
     outputs = shown.outputs("capacity")
+    if history and clusters.state is None and not clusters.all_clusters and not clusters.label:
+        newest = snapshots_of(history, "")[-1:]
+        clusters = replace(clusters, state=f"snapshot:{newest[0]}") if newest else clusters
     form = outputs.display.form
     given, what_if, limits = policy_path(path, policy), suppositions.read(group), limit_options.read()
     if form == "prometheus" and (what_if is not None or compare):
         raise UsageError("metrics are of the cluster as it is, not of a supposed one", hint="leave --format out")
     compared = list(dict.fromkeys([*(compare or ()), *([given] if given and compare else [])]))
-    if compare and (len(compared) < 2 or score):
-        hint = "name two policies: --compare A B; the scores are those of one"
+    if compare and (len(compared) < 2 or score or history):
+        hint = "name two policies: --compare A B; scores and forecasts are those of one"
         raise UsageError("--compare shows policies side by side", hint=hint)
 
     ask = partial(
@@ -114,10 +119,16 @@ def capacity(  # noqa: PLR0913 (one parameter an option)
                 before = ask(opened(state, policy))
             except GpolicyError as error:  # what is supposed may be what makes the group known
                 report = replace(report, notes=(*report.notes, f"without what is supposed: {error.message}"))
-        shown_so = partial(capacity_answer, report, components=score, before=before)
-        found = report_under(target.path, shown_so, lambda: capacity_data(report, before))
+        made, growth = provenance_of(()), None
+        if history is not None:
+            own = history / target.name
+            directory = own if target.several or own.is_dir() else history
+            at = made.state_read_at(state.source, state.snapshot) or made.made_at or ""
+            growth = forecast_capacity(cluster, report, directory, observed=state, at=at, working=working)
+        shown_so = partial(capacity_answer, report, components=score, before=before, growth=growth)
+        found = report_under(target.path, shown_so, lambda: capacity_data(report, before, growth))
         health = partial(cluster_health, cluster.state, limits=limits)
-        return replace(found, metrics=lambda: capacity_metrics(report, health(), cluster.state, provenance_of(())))
+        return replace(found, metrics=lambda: capacity_metrics(report, health(), cluster.state, made, growth))
 
     return run(side_by_side if compare else work, clusters, given, outputs, verb="capacity")
 

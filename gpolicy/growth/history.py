@@ -1,0 +1,117 @@
+"""What the instances of each group used in old snapshots of a cluster.
+
+Use adds up, unlike what fits: added nodes change what fits, and what fits is no linear count. An instance counts in the
+group that its primary node has today, so a group that is renamed, or gets nodes with their instances, does not grow. An
+instance that moves to another group is growth of that one.
+"""
+
+from __future__ import annotations
+
+from calendar import timegm
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from time import strptime
+from typing import Final, NamedTuple
+
+from gpolicy.allocator.cluster_data import Instance
+from gpolicy.analysis.basis import settle_readable
+from gpolicy.cluster.snapshot import read_snapshot
+from gpolicy.cluster.state import ClusterState
+from gpolicy.errors import GpolicyError, InputError
+from gpolicy.fleet.choosing import snapshots_of
+from gpolicy.growth.day_range import Point
+from gpolicy.printable import count
+from gpolicy.progress import Tell, silent
+from gpolicy.provenance import FORM
+
+_LONGEST: Final = 182  # days back
+_NAMED: Final = "%Y%m%dT%H%M%SZ"
+Amounts = Counter[str]
+"""What is used: memory and disk (MiB), cpus, spindles (physical volumes), spindle_use."""
+
+
+class History(NamedTuple):
+    """The use of groups by resource in `snapshots` of `span` days, the oldest first; `notes` on those left out."""
+
+    snapshots: int
+    span: float
+    used: Mapping[str, Mapping[str, Sequence[Point]]]
+    notes: tuple[str, ...]
+
+
+def read_history(
+    directory: Path, state: ClusterState, homes: Mapping[str, str], at: str, tell: Tell = silent
+) -> History:
+    """Return what groups used in the snapshots of a directory, and in `state`, which was read at `at` (day 0).
+
+    `homes` are the groups of nodes. One snapshot a week is read, of half a year: more files take no more time. What
+    cannot be read, or is of another cluster or time, is left out with a note. Raise InputError without any snapshot.
+    """
+    now = _days(at, FORM)
+    if not (files := snapshots_of(directory, "")):
+        hint = "name a directory of `gpolicy snapshot --all --save DIR`, or DIR/CLUSTER"
+        raise InputError(f"{directory}: no snapshot has its time as its name there", hint=hint)
+    left_out, chosen, found = Counter[str](), dict[int, Path](), {0.0: _used_by_group(state, homes)}
+    for path in files:
+        age = int(now - _days(path.stem, _NAMED))
+        left_out["of another time"] += age < 0
+        if 0 <= age <= _LONGEST:
+            chosen[age // 7] = path  # the newest one of the week
+    for number, path in enumerate(chosen.values(), 1):
+        tell(f"snapshot {number} of {len(chosen)}")
+        try:
+            old = read_snapshot(path)
+            taken = old.snapshot and old.snapshot.taken_at
+            day = (_days(taken, FORM) if taken else _days(path.stem, _NAMED)) - now
+            if _is_other(state, old):
+                left_out["of another cluster"] += 1
+            elif -_LONGEST - 1 <= day < 0:
+                found[day] = _used_by_group(old, homes)
+            else:
+                left_out["of another time"] += day != 0
+        except GpolicyError:
+            left_out["unreadable"] += 1
+    used: dict[str, dict[str, list[Point]]] = defaultdict(lambda: defaultdict(list))
+    for day, groups in sorted(found.items()):
+        for group, amounts in groups.items():
+            for resource, amount in amounts.items():
+                used[group][resource].append((day, amount))
+    said = ", ".join(f"{number} {why}" for why, number in left_out.items() if number)
+    notes = (f"history: {count(left_out.total(), 'snapshot')} left out: {said}",) if said else ()
+    return History(len(found), -min(found), used, notes)
+
+
+def _days(text: str, form: str) -> float:
+    """Return a time as days since 1970; the end of times for a name that is none."""
+    try:
+        return timegm(strptime(text, form)) / 86_400
+    except ValueError:
+        return float(10**7)
+
+
+def _is_other(state: ClusterState, old: ClusterState) -> bool:
+    uuids = {state.cluster.identity.uuid, old.cluster.identity.uuid}
+    return bool(state.name) and state.name != old.name if None in uuids else len(uuids) > 1
+
+
+def _used_by_group(state: ClusterState, homes: Mapping[str, str]) -> dict[str, Amounts]:
+    """Return what the instances of each group use; groups with instances that htools cannot read are left out."""
+    data = settle_readable(state).data
+    groups = {node.index: homes.get(node.name, data.groups[node.group].name) for node in data.nodes}
+    nothing = dict.fromkeys(("memory", "disk", "cpus", "spindles", "spindle_use"), 0)
+    found = {group: Amounts(nothing) for group in groups.values()}
+    for instance in data.instances:
+        found[groups[instance.primary]].update(amounts_of(instance))
+    return found
+
+
+def amounts_of(instance: Instance) -> Amounts:
+    """Return what an instance uses as the allocator counts it, its disk on each of its nodes."""
+    return Amounts(
+        memory=instance.memory if instance.uses_memory else 0,
+        disk=instance.disk,
+        cpus=instance.vcpus if instance.online else 0,
+        spindles=instance.total_spindles or 0,
+        spindle_use=instance.spindle_use,
+    )
