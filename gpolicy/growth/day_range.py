@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from math import inf, sqrt
 from statistics import NormalDist
-from typing import Final, NamedTuple
+from typing import Final
 
 Point = tuple[float, float]
 """A day, and what is used then."""
@@ -24,17 +24,12 @@ _WEEK: Final = 6.5  # days: timers are late now and then
 _Z: Final = NormalDist().inv_cdf(0.95)
 
 
-class DayRange(NamedTuple):
-    """The growth a day, and the days until the room is used up; infinite where it never is."""
+def day_range(points: Sequence[Point], room: float) -> tuple[float, float, float, float] | None:
+    """Return the growth a day, and the earliest, the likely and the latest day on which `room` more is used.
 
-    growth: float
-    low: float
-    middle: float
-    high: float
-
-
-def day_range(points: Sequence[Point], room: float) -> DayRange | None:
-    """Return when `room` more than at the last of `points` is used, the oldest first; None where they are too few."""
+    That is more than at the last of `points`, from which on days count; they are infinite where it never is. None where
+    the points, the oldest first, are too few.
+    """
     kept = list(points[-1:])
     for point in reversed(points):
         kept += [point] if kept[-1][0] - point[0] >= _WEEK else []
@@ -48,9 +43,10 @@ def day_range(points: Sequence[Point], room: float) -> DayRange | None:
     quantile = _Z + (_Z**3 + _Z) / (4 * freedom) + (5 * _Z**5 + 16 * _Z**3 + 3 * _Z) / (96 * freedom**2)
     spread, middle = quantile**2 * variance, room / growth if growth > 0 else inf
     if room <= 0 or spread == 0:
-        return DayRange(growth, *[0.0 if room <= 0 else middle] * 3)
+        same = 0.0 if room <= 0 else middle
+        return growth, same, same, same
     # (room - growth * days) ** 2 = spread * days * (1 + days / span)
     square, linear = growth**2 - spread / span, 2 * room * growth + spread
     root = linear + sqrt(max(0.0, linear**2 - 4 * square * room**2))
     has_end = growth > 0 and square > 0  # the slowest growth that the past allows is still growth
-    return DayRange(growth, 2 * room**2 / root if root > 0 else inf, middle, root / (2 * square) if has_end else inf)
+    return growth, 2 * room**2 / root if root > 0 else inf, middle, root / (2 * square) if has_end else inf

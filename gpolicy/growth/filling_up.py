@@ -9,18 +9,20 @@ which hail refuses the size then (`day_range`).
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from math import ceil, inf
 from typing import Final
 
-from gpolicy.allocator.cluster_data import Instance, Spec
+from gpolicy.allocator.cluster_data import Spec
 from gpolicy.allocator.repeated_allocation import AllocationState
 from gpolicy.analysis.binding import Cause
 from gpolicy.analysis.capacity import CapacityReport, GroupCapacity
 from gpolicy.analysis.counted_cluster import CountedCluster
+from gpolicy.analysis.loaded_state import load_state
+from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import GpolicyError
 from gpolicy.growth.day_range import LEAST_WEEKS, Point, day_range
 from gpolicy.growth.history import Amounts, History, amounts_of
@@ -39,7 +41,7 @@ _MOST_ADDED: Final = 5_000
 _LONGEST: Final = 5 * 365  # days
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class SizeForecast:
     """When no more instances of a size (its name, or standard) fit in a group, and what will refuse them then.
 
@@ -60,14 +62,14 @@ class SizeForecast:
     points: tuple[Point, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class GrowthReport:
-    """When the groups of a cluster are full, by `snapshots` of `span` days `until` the state was read.
+    """When the groups of a cluster are full, at the growth of `span` days `until` the state was read.
 
-    A forecast reaches `horizon` days: ten times the span, at most five years.
+    A forecast reaches `horizon` days: ten times the span, at most five years. The `sizes` that are full first come
+    first.
     """
 
-    snapshots: int
     span: float
     until: str
     horizon: float
@@ -75,73 +77,46 @@ class GrowthReport:
     notes: tuple[str, ...]
 
     @property
-    def first(self) -> tuple[SizeForecast, ...]:
+    def first(self) -> dict[str, SizeForecast]:
         """Of each group the size that is full first, of those that fit now; the earliest group comes first."""
         found: dict[str, SizeForecast] = {}
-        for item in sorted(self.sizes, key=lambda item: (item.middle or inf, item.low or inf)):
-            if item.room:
-                found.setdefault(item.group, item)
-        return tuple(found.values())
+        for item in self.sizes:
+            found.setdefault(item.group, item) if item.room else None
+        return found
 
 
-def forecast_sizes(
-    report: CapacityReport, clusters: Mapping[str, CountedCluster], history: History, at: str
+def forecast(
+    state: ClusterState, report: CapacityReport, history: History, at: str, *, declared: bool = False
 ) -> GrowthReport:
-    """Return when the sizes that `report` counts on `clusters` are full, at the growth of their groups until `at`."""
-    horizon, sizes, few = min(10 * history.span, _LONGEST), list[SizeForecast](), list[str]()
+    """Return when the sizes that `report` counts in `state` are full, at the growth of their groups until `at`.
+
+    With `declared`, what hv_state and disk_state declare counts also where it is measured.
+    """
+    span, sizes, few = -min(history.use), list[SizeForecast](), list[str]()
+    clusters, horizon = load_state(state, declared=declared).groups, min(10 * span, _LONGEST)
     for item in report.groups:
         name = item.group or ""
         counted = replace(clusters[name], template=item.template)
-        if name not in history.used or not counted.data.instances:
-            continue
-        if day_range(history.used[name]["memory"], 0) is None:
-            few.append(name)
-            continue
-        with suppress(GpolicyError):  # what takes minutes to count has no forecast
-            sizes += _forecast_group(item, counted, history.used[name], horizon)
-    there = f"{count(history.snapshots, 'snapshot')} of {count(int(history.span), 'day')} are too few"
+        if counted.data.instances and (points := history.points(name, "memory")):
+            few += [name] if day_range(points, 0) is None else []
+            with suppress(GpolicyError):  # what takes minutes to count has no forecast
+                for spec, cause, room in _rooms(item, counted):
+                    resource = _RESOURCES.get(cause, "")
+                    points = history.points(name, resource) if resource else ()
+                    if found := day_range(points, room[resource]):
+                        growth, *ends = found
+                        days = [round(each, 1) if each <= horizon else None for each in ends]
+                        about = (name, spec, cause.key, resource, room[resource], round(7 * growth, 1))
+                        sizes.append(SizeForecast(*about, days[0], days[1], days[2], points))
+    there = f"{count(len(history.use), 'snapshot')} of {count(int(span), 'day')} are too few"
     least = f"{LEAST_WEEKS + 1} are needed, each a week after the one before"
-    too_few = (f"no forecast of {named('group', few)}: {there}; {least}",) if few else ()
-    return GrowthReport(
-        snapshots=history.snapshots,
-        span=round(history.span, 1),
-        until=at,
-        horizon=round(horizon, 1),
-        sizes=tuple(sizes),
-        notes=(*too_few, *history.notes),
-    )
+    too_few = [f"no forecast of {named('group', few)}: {there}; {least}"] if few else []
+    sizes.sort(key=lambda item: (item.middle or inf, item.low or inf))
+    return GrowthReport(round(span, 1), at, round(horizon, 1), tuple(sizes), (*too_few, *history.notes))
 
 
-def _forecast_group(
-    item: GroupCapacity, counted: CountedCluster, used: Mapping[str, Sequence[Point]], horizon: float
-) -> Iterator[SizeForecast]:
-    find_room = _room_finder(counted)
-    rows = [(one.name, one.fit, counted.largest(one.pair)) for one in item.specs]
-    rows.append(("standard", item.standard, counted.instance(item.std, item.std.spindle_use)))
-    for spec, fit, instance in rows:
-        cause, room = find_room(instance) if fit.fits else (fit.binding.cause, Amounts())
-        resource = _RESOURCES.get(cause, "")
-        if resource and (found := day_range(used[resource], room[resource])):
-            yield SizeForecast(
-                group=item.group or "",
-                spec=spec,
-                bound_by=cause.key,
-                resource=resource,
-                room=room[resource],
-                per_week=round(7 * found.growth, 1),
-                low=_within(horizon, found.low),
-                middle=_within(horizon, found.middle),
-                high=_within(horizon, found.high),
-                points=tuple(used[resource]),
-            )
-
-
-def _within(horizon: float, days: float) -> float | None:
-    return round(days, 1) if days <= horizon else None
-
-
-def _room_finder(counted: CountedCluster) -> Callable[[Instance], tuple[Cause, Amounts]]:
-    """Return what finds the cause that refuses an instance in the end, and what may be used more until then."""
+def _rooms(item: GroupCapacity, counted: CountedCluster) -> Iterator[tuple[str, Cause, Amounts]]:
+    """Yield what refuses each size of a group in the end, and what instances may use more until then."""
     there, states = counted.data.instances, {0: counted.initial}
     total = sum(map(amounts_of, there), Amounts())
     mean = Amounts({name: ceil(amount / len(there)) for name, amount in total.items()})
@@ -155,12 +130,15 @@ def _room_finder(counted: CountedCluster) -> Callable[[Instance], tuple[Cause, A
         nearest = max(known for known in states if known <= number)
         return states.setdefault(number, counted.place(states[nearest], average, number - nearest))
 
-    def find_room(instance: Instance) -> tuple[Cause, Amounts]:
-        placed = partial(counted.place, instance=instance, limit=1)
-        number = bisect_left(range(most), True, key=lambda number: len(placed(after(number)).placed) == number)
+    rows = [(one.name, one.fit, counted.largest(one.pair)) for one in item.specs]
+    rows.append(("standard", item.standard, counted.instance(item.std, item.std.spindle_use)))
+    for spec, fit, instance in rows:
+        if not fit.fits:
+            yield spec, fit.binding.cause, Amounts()
+            continue
+        place = partial(counted.place, instance=instance, limit=1)
+        number = bisect_left(range(most), True, key=lambda number: len(place(after(number)).placed) == number)
         final, own = counted.place(after(number), instance), amounts_of(instance)
         rest = len(final.placed) - number  # of a small one some may fit where the average does not
         room = Amounts({name: number * mean[name] + rest * own[name] for name in own})
-        return counted.find_binding(final, instance).cause, room
-
-    return find_room
+        yield spec, counted.find_binding(final, instance).cause, room

@@ -8,8 +8,8 @@ instance that moves to another group is growth of that one.
 from __future__ import annotations
 
 from calendar import timegm
-from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 from time import strptime
 from typing import Final, NamedTuple
@@ -32,54 +32,45 @@ Amounts = Counter[str]
 
 
 class History(NamedTuple):
-    """The use of groups by resource in `snapshots` of `span` days, the oldest first; `notes` on those left out."""
+    """What groups used, by the day (0: now, those before are negative), and `notes` on the snapshots left out."""
 
-    snapshots: int
-    span: float
-    used: Mapping[str, Mapping[str, Sequence[Point]]]
+    use: Mapping[float, Mapping[str, Amounts]]
     notes: tuple[str, ...]
+
+    def points(self, group: str, resource: str) -> tuple[Point, ...]:
+        """Return the use of a resource by a group, the oldest first."""
+        return tuple((day, self.use[day][group][resource]) for day in sorted(self.use) if group in self.use[day])
 
 
 def read_history(
     directory: Path, state: ClusterState, homes: Mapping[str, str], at: str, tell: Tell = silent
 ) -> History:
-    """Return what groups used in the snapshots of a directory, and in `state`, which was read at `at` (day 0).
+    """Return what groups used in the snapshots of a directory, and in `state`, which was read at `at`.
 
     `homes` are the groups of nodes. One snapshot a week is read, of half a year: more files take no more time. What
-    cannot be read, or is of another cluster or time, is left out with a note. Raise InputError without any snapshot.
+    cannot be read, or is of another cluster or later, is left out with a note. Raise InputError without snapshots.
     """
-    now = _days(at, FORM)
+    now, use = _days(at, FORM), {0.0: _used_by_group(state, homes)}
+    left_out, chosen = Counter[str](), dict[int, Path]()
     if not (files := snapshots_of(directory, "")):
         hint = "name a directory of `gpolicy snapshot --all --save DIR`, or DIR/CLUSTER"
         raise InputError(f"{directory}: no snapshot has its time as its name there", hint=hint)
-    left_out, chosen, found = Counter[str](), dict[int, Path](), {0.0: _used_by_group(state, homes)}
     for path in files:
-        age = int(now - _days(path.stem, _NAMED))
-        left_out["of another time"] += age < 0
+        age = now - _days(path.stem, _NAMED)
+        left_out["later than the state"] += age < 0
         if 0 <= age <= _LONGEST:
-            chosen[age // 7] = path  # the newest one of the week
+            chosen[int(age / 7)] = path  # the newest one of the week
     for number, path in enumerate(chosen.values(), 1):
         tell(f"snapshot {number} of {len(chosen)}")
         try:
             old = read_snapshot(path)
-            taken = old.snapshot and old.snapshot.taken_at
-            day = (_days(taken, FORM) if taken else _days(path.stem, _NAMED)) - now
-            if _is_other(state, old):
-                left_out["of another cluster"] += 1
-            elif -_LONGEST - 1 <= day < 0:
-                found[day] = _used_by_group(old, homes)
-            else:
-                left_out["of another time"] += day != 0
+            left_out["of another cluster"] += (is_other := _is_other(state, old))
+            if not is_other:
+                use.setdefault(_days(path.stem, _NAMED) - now, _used_by_group(old, homes))
         except GpolicyError:
             left_out["unreadable"] += 1
-    used: dict[str, dict[str, list[Point]]] = defaultdict(lambda: defaultdict(list))
-    for day, groups in sorted(found.items()):
-        for group, amounts in groups.items():
-            for resource, amount in amounts.items():
-                used[group][resource].append((day, amount))
     said = ", ".join(f"{number} {why}" for why, number in left_out.items() if number)
-    notes = (f"history: {count(left_out.total(), 'snapshot')} left out: {said}",) if said else ()
-    return History(len(found), -min(found), used, notes)
+    return History(use, (f"history: {count(left_out.total(), 'snapshot')} left out: {said}",) if said else ())
 
 
 def _days(text: str, form: str) -> float:

@@ -13,7 +13,6 @@ from gpolicy.analysis.capacity import CapacityReport, GroupCapacity
 from gpolicy.analysis.counted_cluster import Fit
 from gpolicy.analysis.shown_score import Score
 from gpolicy.colour import Tone
-from gpolicy.growth.filling_up import GrowthReport
 from gpolicy.printable import count, named
 from gpolicy.report.answer import (
     NOTHING,
@@ -41,22 +40,17 @@ from gpolicy.report.capacity_section import (
     size_words,
     spec_words,
 )
-from gpolicy.report.growth_section import growth_section, growth_sentence
 from gpolicy.report.pictures import memory_section
 
 _MOST_TOLD: Final = 3
 
 
 def capacity_answer(
-    report: CapacityReport,
-    *,
-    components: bool = False,
-    before: CapacityReport | None = None,
-    growth: GrowthReport | None = None,
+    report: CapacityReport, *, components: bool = False, before: CapacityReport | None = None
 ) -> Answer:
     """Return the capacity by group and spec, and why the next instance does not fit; `components` adds the scores.
 
-    `before` is the capacity without what is supposed, `growth` says when groups are full.
+    `before` is the capacity without what is supposed.
     """
     items = [*report.groups, *([report.cluster] if report.cluster else [])]
     old = {item.group: item for item in (*before.groups, before.cluster) if item} if before else {}
@@ -69,7 +63,7 @@ def capacity_answer(
         **about(report) | {"unknown": (*report.not_known, *_unchecked(report))},
         title_end="beside what runs there",
         tone=Tone.CAREFUL if any(item.refusal for item in items) else Tone.PLAIN,
-        verdict=". ".join(filter(None, (" ".join(_sentences(report, old)), growth_sentence(growth) if growth else ""))),
+        verdict=" ".join(_sentences(report, old)),
         figures=(
             Figure("standard instances", f"{sum(item.standard.fits for item in told):,}", about="capacity"),
             Figure("in a tiered run", f"{sum(item.tiered_fit.fits for item in told):,}", about="capacity"),
@@ -79,7 +73,6 @@ def capacity_answer(
         ),
         sections=(
             Section("capacity", "What fits", [_fits(items, old)], limits, never_cut=True),
-            *([growth_section(growth)] if growth else ()),
             memory_section(report),
             Section("details", "Details", details),
             *(map(_components, items, range(len(items))) if components else ()),

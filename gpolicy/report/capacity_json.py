@@ -15,7 +15,7 @@ from gpolicy.cluster.terms import Limits, LimitsInForce
 from gpolicy.growth.filling_up import GrowthReport, SizeForecast
 from gpolicy.json_shape import COUNT, FROM_ONE, NUMBER, Document, Key, Maybe, Shape, fields_of, version_key
 
-FORMAT_VERSION: Final = "2.1"
+FORMAT_VERSION: Final = "2.0"
 
 
 def head(version: str) -> Shape:
@@ -96,13 +96,14 @@ _COUNTS: Final = Shape(CapacityReport).with_keys(
     groups=Shape(GroupCapacity).with_keys(group=str, capacity=Key(CAPACITY, lambda item: item, inline=True)),
     cluster=CAPACITY,
 )
-_GROWTH: Final = fields_of(GrowthReport, sizes=fields_of(SizeForecast, without=("points",)))
+_FULL: Final = Shape(SizeForecast).with_keys("group spec bound_by resource room per_week low middle high")
+_GROWTH: Final = Shape(GrowthReport).with_keys("span until horizon sizes notes", sizes=_FULL)
 CAPACITY_DOCUMENT: Final = Document(
     "gpolicy capacity --format json",
     head(FORMAT_VERSION),
     Shape(CapacityReport).with_keys("basis limits", limits=LIMITS, counts=Key(_COUNTS, lambda item: item, inline=True)),
     Shape(CapacityReport).with_keys(before=Key(Maybe(_COUNTS), lambda before: before)),
-    Shape(GrowthReport, optional="growth").with_keys(growth=Key(Maybe(_GROWTH), lambda growth: growth)),
+    Shape(GrowthReport).with_keys(growth=Key(Maybe(_GROWTH), lambda growth: growth)),
     Shape(CapacityReport).with_keys(
         "metadata policy_limits what_if unknown notes",
         metadata=Shape(MetadataRoom).with_keys("group volume_group disks nodes unknown"),

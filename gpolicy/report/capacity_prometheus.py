@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from calendar import timegm
 from collections.abc import Iterator, Mapping
-from math import inf
 from time import strptime
 from typing import TYPE_CHECKING, Final
 
@@ -15,7 +14,6 @@ if TYPE_CHECKING:
     from gpolicy.analysis.capacity import CapacityReport, GroupCapacity
     from gpolicy.analysis.health import ClusterHealth, GroupHealth
     from gpolicy.cluster.state import ClusterState
-    from gpolicy.growth.filling_up import GrowthReport
     from gpolicy.provenance import Provenance
 
 _MIB: Final = 1024**2
@@ -44,9 +42,7 @@ _OF_A_GROUP: Final = {
     "undecided_nodes": Metric("nodes of which the source does not show whether they are above a ratio"),
     "n1_failing_nodes": Metric("nodes that lack memory for the instances that they mirror (N+1)"),
     "days_until_full": Metric(
-        "days after the state was read until no instance of a size fits, at the growth of --history: the earliest"
-        " (low), the likely (middle) and the latest day (high); +Inf for what is beyond the horizon",
-        *("kind", "spec", "bound"),
+        "days until none of a size fits, at the growth of --history; +Inf: not in sight", "kind", "spec", "bound"
     ),
     "fatal_node_losses": Metric("nodes whose loss leaves an instance without a new node"),
 }
@@ -72,14 +68,8 @@ METRICS: Final = MetricSet(
 )
 
 
-def capacity_metrics(
-    report: CapacityReport,
-    health: ClusterHealth,
-    state: ClusterState,
-    made: Provenance,
-    growth: GrowthReport | None = None,
-) -> Samples:
-    """Return the metrics of the cluster in `state`: capacity, what is wrong, when it is full; `made`: when."""
+def capacity_metrics(report: CapacityReport, health: ClusterHealth, state: ClusterState, made: Provenance) -> Samples:
+    """Return the metrics of the cluster in `state`, with its capacity and what is wrong with it; `made`: when."""
     read_at = made.state_read_at(state.source, state.snapshot)
     found: dict[str, list[tuple[Labels, float]]] = {
         "info": [({"cluster": report.cluster_name, "release": state.software_version or ""}, 1)],
@@ -101,11 +91,6 @@ def capacity_metrics(
         add("group", {"group": name}, _of_both(item))
         if name in health.groups:
             add("group", {"group": name}, _wrong(health.groups[name]))
-    for size in growth.sizes if growth else ():
-        kind = {"kind": size.spec, "spec": ""} if size.spec == "standard" else {"kind": "pair", "spec": size.spec}
-        for bound, days in (("low", size.low), ("middle", size.middle), ("high", size.high)):
-            labels = {**kind, "bound": bound}
-            add("group", {"group": size.group}, iter([("days_until_full", labels, inf if days is None else days)]))
     return found
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from calendar import timegm
-from collections.abc import Callable, Iterable, Iterator
-from math import ceil, floor
+from collections.abc import Iterable
+from dataclasses import replace
+from math import ceil, floor, inf
 from time import gmtime, strftime, strptime
 from typing import Final
 
@@ -14,8 +15,9 @@ from gpolicy.printable import count
 from gpolicy.provenance import FORM
 from gpolicy.report.answer import NOTHING, Answer, Cell, Name, Number, Picture, Section, Table, number, size
 from gpolicy.report.capacity_section import pair_cell
+from gpolicy.report.prometheus import Labels, Samples
 
-_KEY, _TITLE = "growth", "When it is full"
+_TITLE: Final = "When it is full"
 _HEADINGS: Final = ("group", "size", "forecast", "earliest", "likely", "latest", Number("growth a week"), "bound by")
 _ASIDE: Final = ("earliest", "likely", "latest", "growth a week")
 _UNITS: Final = ((1, "day"), (7, "week"), (30.44, "month"), (365.25, "year"))
@@ -27,38 +29,43 @@ def full_words(item: SizeForecast, horizon: float) -> str:
         return "full now"
     never = "not full at this growth" if item.per_week <= 0 else ""
     if item.low is None:
-        return never or f"not full within {_span(horizon)}"
+        return never or f"not full within {_words(horizon)}"
     if item.high is None:
-        return f"{f'{never}, but perhaps' if never else 'full'} in {_span(item.low)} at the earliest"
-    low, latest = floor(item.low / _unit(item.high)[0]), _span(item.high, ceil)
-    return f"full in {latest if latest.startswith(f'{low} ') else f'{low} to {latest}'}"
+        return f"{f'{never}, but perhaps' if never else 'full'} in {_words(item.low)} at the earliest"
+    return f"full in {_words(item.low, item.high)}"
 
 
-def _unit(days: float) -> tuple[float, str]:
-    return next((unit for unit in _UNITS if days < 20 * unit[0]), _UNITS[-1])
+def _words(*days: float) -> str:
+    """Return a number of days, or the least and the most, in the unit of the most."""
+    length, unit = next((each for each in _UNITS if days[-1] < 20 * each[0]), _UNITS[-1])
+    low, high = floor(days[0] / length), (ceil if days[1:] else floor)(days[-1] / length)
+    return f"{f'{low} to ' if low < high else ''}{count(high, unit)}"
 
 
-def _span(days: float, whole: Callable[[float], int] = floor) -> str:
-    unit, word = _unit(days)
-    return count(whole(days / unit), word)
-
-
-def growth_sentence(growth: GrowthReport) -> str:
-    """Return which group is full first, or why there is no forecast; empty where there is nothing to say."""
-    first = [
+def with_growth(answer: Answer, growth: GrowthReport | None) -> Answer:
+    """Return the answer of `capacity` with the forecasts: the first of them, or why there is none, in its verdict."""
+    if growth is None:
+        return answer
+    said = [
         f"Group {item.group}: {full_words(item, growth.horizon)} ({pair_title(item.spec)}, {item.bound_by})"
-        for item in growth.first
+        for item in growth.first.values()
     ]
-    return next(iter(first or growth.notes), "")
+    rows, title = [_row(item, growth) for item in growth.sizes], f"{_TITLE}, at the growth of {_words(growth.span)}"
+    table = Table(title, "sizes", _HEADINGS, rows, brief=6, aside=_ASIDE)
+    section = Section("growth", title, (table, Picture("growth", lambda: [*growth.first.values()])), growth.notes)
+    verdict = ". ".join((answer.verdict, *[*said, *growth.notes][:1]))
+    return replace(answer, verdict=verdict, sections=(*answer.sections[:1], section, *answer.sections[1:]))
 
 
-def growth_section(growth: GrowthReport) -> Section:
-    """Return the forecast of each group, the earliest first, with the use so far as a picture."""
-    order = [item.group for item in growth.first]
-    sizes = sorted(growth.sizes, key=lambda item: order.index(item.group) if item.group in order else len(order))
-    rows, title = [_row(item, growth) for item in sizes], f"{_TITLE}, at the growth of {_span(growth.span)}"
-    table = Table(title, "sizes", _HEADINGS, rows, grouped=1, brief=6, aside=_ASIDE)
-    return Section(_KEY, title, (table, Picture("growth", lambda: growth.first)), growth.notes)
+def growth_metrics(growth: GrowthReport | None) -> Samples:
+    """Return the days until each size is full."""
+    found: list[tuple[Labels, float]] = []
+    for item in growth.sizes if growth else ():
+        kind, spec = ("standard", "") if item.spec == "standard" else ("pair", item.spec)
+        for bound, days in (("low", item.low), ("middle", item.middle), ("high", item.high)):
+            labels = {"group": item.group, "kind": kind, "spec": spec, "bound": bound}
+            found.append((labels, inf if days is None else days))
+    return {"group_days_until_full": found}
 
 
 def _row(item: SizeForecast, growth: GrowthReport) -> tuple[Cell, ...]:
@@ -74,17 +81,10 @@ def _row(item: SizeForecast, growth: GrowthReport) -> tuple[Cell, ...]:
 
 def growth_of_all(answers: Iterable[tuple[str, Answer]]) -> Section:
     """Return the first size of each group of many clusters, given by name with their answers, the earliest first."""
-
-    def rows() -> Iterator[tuple[Cell, ...]]:
-        for cluster, answer in answers:
-            for table in (
-                table for section in answer.sections for table in section.tables if table.headings == _HEADINGS
-            ):
-                yield from ((Name(f"{cluster}/{row[0]}"), *row[1:]) for row in table.rows)
-
-    first: dict[Cell, tuple[Cell, ...]] = {}
-    for row in sorted(rows(), key=lambda row: (row[4] == NOTHING, str(row[4]))):
-        if row[2] != "full now":
-            first.setdefault(row[0], row)
-    table = Table(_TITLE, "groups", _HEADINGS, list(first.values()), brief=20, most=len(first), aside=_ASIDE)
-    return Section(_KEY, _TITLE, (table,))
+    tables = ((name, table) for name, answer in answers for section in answer.sections for table in section.tables)
+    rows = [(f"{name}/{row[0]}", row) for name, table in tables if table.headings == _HEADINGS for row in table.rows]
+    first: dict[str, tuple[Cell, ...]] = {}
+    for name, row in sorted(rows, key=lambda item: (item[1][4] == NOTHING, str(item[1][4]))):
+        first |= {} if row[2] == "full now" or name in first else {name: (Name(name), *row[1:])}
+    table = Table(_TITLE, "groups", _HEADINGS, [*first.values()], brief=20, most=len(first), aside=_ASIDE)
+    return Section("growth", _TITLE, (table,))

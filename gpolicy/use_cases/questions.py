@@ -130,29 +130,19 @@ def count_capacity(
 
 
 def forecast_capacity(
-    cluster: OpenedCluster,
-    report: CapacityReport,
-    directory: Path,
-    *,
-    observed: ClusterState,
-    at: str,
-    working: Working = quietly,
+    cluster: OpenedCluster, report: CapacityReport, directory: Path, observed: ClusterState, at: str, working: Working
 ) -> GrowthReport:
     """Return when the sizes that `report` counts on `cluster` are full, at the growth of the snapshots in `directory`.
 
     `observed` is the cluster as it is, read `at` (YYYY-MM-DDThh:mm:ssZ). Raise InputError where there is no snapshot.
     """
-    from gpolicy.allocator.cluster_score import WEIGHTS  # noqa: PLC0415
-    from gpolicy.analysis.capacity import load_to_count  # noqa: PLC0415
-    from gpolicy.growth.filling_up import forecast_sizes  # noqa: PLC0415
+    from gpolicy.growth.filling_up import forecast  # noqa: PLC0415
     from gpolicy.growth.history import read_history  # noqa: PLC0415
 
     state = limited(cluster.state, cluster.limits)
     with working("reading snapshots") as tell:
-        homes = {node.name: node.group for node in state.nodes.values()}
-        history = read_history(directory, observed, homes, at, tell)
-        loaded = load_to_count(state, None, template=None, declared=cluster.resource_model, weights=WEIGHTS)
-        return forecast_sizes(report, loaded.groups, history, at)
+        history = read_history(directory, observed, {node.name: node.group for node in state.nodes.values()}, at, tell)
+        return forecast(state, report, history, at, declared=cluster.resource_model)
 
 
 def place_instance(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Iterator
 from contextlib import suppress
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from gpolicy.cli.options import (
+    STATE_VARIABLE,
     Clusters,
     LimitOptions,
     PolicyOption,
@@ -73,10 +75,12 @@ def capacity(  # noqa: PLR0913 (one parameter an option)
     from gpolicy.report.capacity_answer import capacity_answer, compared_answer, compared_data  # noqa: PLC0415
     from gpolicy.report.capacity_json import capacity_data  # noqa: PLC0415
     from gpolicy.report.capacity_prometheus import capacity_metrics  # noqa: PLC0415
+    from gpolicy.report.growth_section import growth_metrics, with_growth  # noqa: PLC0415
     from gpolicy.use_cases.questions import count_capacity, forecast_capacity, open_cluster  # noqa: PLC0415
 
     outputs = shown.outputs("capacity")
-    if history and clusters.state is None and not clusters.all_clusters and not clusters.label:
+    given_state = clusters.state or os.environ.get(STATE_VARIABLE)
+    if history and not (given_state or clusters.all_clusters or clusters.label):
         newest = snapshots_of(history, "")[-1:]
         clusters = replace(clusters, state=f"snapshot:{newest[0]}") if newest else clusters
     form = outputs.display.form
@@ -121,14 +125,17 @@ def capacity(  # noqa: PLR0913 (one parameter an option)
                 report = replace(report, notes=(*report.notes, f"without what is supposed: {error.message}"))
         made, growth = provenance_of(()), None
         if history is not None:
-            own = history / target.name
+            own, at = history / target.name, made.state_read_at(state.source, state.snapshot) or made.made_at or ""
             directory = own if target.several or own.is_dir() else history
-            at = made.state_read_at(state.source, state.snapshot) or made.made_at or ""
-            growth = forecast_capacity(cluster, report, directory, observed=state, at=at, working=working)
-        shown_so = partial(capacity_answer, report, components=score, before=before, growth=growth)
-        found = report_under(target.path, shown_so, lambda: capacity_data(report, before, growth))
+            growth = forecast_capacity(cluster, report, directory, state, at, working)
+        found = report_under(
+            target.path,
+            lambda: with_growth(capacity_answer(report, components=score, before=before), growth),
+            lambda: capacity_data(report, before, growth),
+        )
         health = partial(cluster_health, cluster.state, limits=limits)
-        return replace(found, metrics=lambda: capacity_metrics(report, health(), cluster.state, made, growth))
+        counted = partial(capacity_metrics, report, state=cluster.state, made=made)
+        return replace(found, metrics=lambda: {**counted(health=health()), **growth_metrics(growth)})
 
     return run(side_by_side if compare else work, clusters, given, outputs, verb="capacity")
 
