@@ -108,9 +108,9 @@ def forecast(
                         days = [round(each, 1) if each <= horizon else None for each in ends]
                         about = (name, spec, cause.key, resource, room[resource], round(7 * growth, 1))
                         sizes.append(SizeForecast(*about, days[0], days[1], days[2], points))
-    there = f"{count(len(history.use), 'snapshot')} of {count(int(span), 'day')} are too few"
+    there = f"{count(len(history.use), 'snapshot')} of {count(int(span), 'day')}"
     least = f"{LEAST_WEEKS + 1} are needed, each a week after the one before"
-    too_few = [f"no forecast of {named('group', few)}: {there}; {least}"] if few else []
+    too_few = [f"No forecast of {named('group', few)} from {there}: {least}"] if few else []
     sizes.sort(key=lambda item: (item.middle or inf, item.low or inf))
     return GrowthReport(round(span, 1), at, round(horizon, 1), tuple(sizes), (*too_few, *history.notes))
 

@@ -18,7 +18,7 @@ from gpolicy.allocator.cluster_data import Instance
 from gpolicy.analysis.basis import settle_readable
 from gpolicy.cluster.snapshot import read_snapshot
 from gpolicy.cluster.state import ClusterState
-from gpolicy.errors import GpolicyError, InputError
+from gpolicy.errors import GpolicyError
 from gpolicy.fleet.choosing import snapshots_of
 from gpolicy.growth.day_range import Point
 from gpolicy.printable import count
@@ -48,14 +48,11 @@ def read_history(
     """Return what groups used in the snapshots of a directory, and in `state`, which was read at `at`.
 
     `homes` are the groups of nodes. One snapshot a week is read, of half a year: more files take no more time. What
-    cannot be read, or is of another cluster or later, is left out with a note. Raise InputError without snapshots.
+    cannot be read, or is of another cluster or later, is left out with a note.
     """
     now, use = _days(at, FORM), {0.0: _used_by_group(state, homes)}
     left_out, chosen = Counter[str](), dict[int, Path]()
-    if not (files := snapshots_of(directory, "")):
-        hint = "name a directory of `gpolicy snapshot --all --save DIR`, or DIR/CLUSTER"
-        raise InputError(f"{directory}: no snapshot has its time as its name there", hint=hint)
-    for path in files:
+    for path in snapshots_of(directory, ""):
         age = now - _days(path.stem, _NAMED)
         left_out["later than the state"] += age < 0
         if 0 <= age <= _LONGEST:
@@ -70,7 +67,9 @@ def read_history(
         except GpolicyError:
             left_out["unreadable"] += 1
     said = ", ".join(f"{number} {why}" for why, number in left_out.items() if number)
-    return History(use, (f"history: {count(left_out.total(), 'snapshot')} left out: {said}",) if said else ())
+    none = "" if chosen else f"{directory} has no snapshots of `gpolicy snapshot --all --save DIR` until then"
+    said = f"{count(left_out.total(), 'snapshot')} of {directory} left out: {said}" if said else none
+    return History(use, (said,) if said else ())
 
 
 def _days(text: str, form: str) -> float:

@@ -37,7 +37,7 @@ def full_words(item: SizeForecast, horizon: float) -> str:
 
 def _words(*days: float) -> str:
     """Return a number of days, or the least and the most, in the unit of the most."""
-    length, unit = next((each for each in _UNITS if days[-1] < 20 * each[0]), _UNITS[-1])
+    length, unit = next((each for each in _UNITS if days[-1] < 26 * each[0]), _UNITS[-1])
     low, high = floor(days[0] / length), (ceil if days[1:] else floor)(days[-1] / length)
     return f"{f'{low} to ' if low < high else ''}{count(high, unit)}"
 
@@ -50,9 +50,9 @@ def with_growth(answer: Answer, growth: GrowthReport | None) -> Answer:
         f"Group {item.group}: {full_words(item, growth.horizon)} ({pair_title(item.spec)}, {item.bound_by})"
         for item in growth.first.values()
     ]
-    rows, title = [_row(item, growth) for item in growth.sizes], f"{_TITLE}, at the growth of {_words(growth.span)}"
+    rows, title = [_row(item, growth) for item in growth.sizes], f"At the growth of the last {_words(growth.span)}"
     table = Table(title, "sizes", _HEADINGS, rows, brief=6, aside=_ASIDE)
-    section = Section("growth", title, (table, Picture("growth", lambda: [*growth.first.values()])), growth.notes)
+    section = Section("growth", _TITLE, (table, Picture("growth", lambda: [*growth.first.values()])), growth.notes)
     verdict = ". ".join((answer.verdict, *[*said, *growth.notes][:1]))
     return replace(answer, verdict=verdict, sections=(*answer.sections[:1], section, *answer.sections[1:]))
 
@@ -75,8 +75,9 @@ def _row(item: SizeForecast, growth: GrowthReport) -> tuple[Cell, ...]:
         for day in (item.low, item.middle, item.high)
     )
     more = (size if item.resource in ("memory", "disk") else number)(max(0, round(item.per_week)))
+    spec = item.spec if item.spec == "standard" else pair_cell(item.spec)
     words = f"{more} {item.resource.replace('_', ' ')}"
-    return (Name(item.group), pair_cell(item.spec), full_words(item, growth.horizon), *days, words, item.bound_by)
+    return (Name(item.group), spec, full_words(item, growth.horizon), *days, words, item.bound_by)
 
 
 def growth_of_all(answers: Iterable[tuple[str, Answer]]) -> Section:
@@ -86,5 +87,7 @@ def growth_of_all(answers: Iterable[tuple[str, Answer]]) -> Section:
     first: dict[str, tuple[Cell, ...]] = {}
     for name, row in sorted(rows, key=lambda item: (item[1][4] == NOTHING, str(item[1][4]))):
         first |= {} if row[2] == "full now" or name in first else {name: (Name(name), *row[1:])}
-    table = Table(_TITLE, "groups", _HEADINGS, [*first.values()], brief=20, most=len(first), aside=_ASIDE)
+    table = Table(
+        "The first size of each group", "groups", _HEADINGS, [*first.values()], brief=20, most=len(first), aside=_ASIDE
+    )
     return Section("growth", _TITLE, (table,))

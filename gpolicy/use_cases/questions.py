@@ -134,7 +134,7 @@ def forecast_capacity(
 ) -> GrowthReport:
     """Return when the sizes that `report` counts on `cluster` are full, at the growth of the snapshots in `directory`.
 
-    `observed` is the cluster as it is, read `at` (YYYY-MM-DDThh:mm:ssZ). Raise InputError where there is no snapshot.
+    `observed` is the cluster as it is, read `at` (YYYY-MM-DDThh:mm:ssZ).
     """
     from gpolicy.growth.filling_up import forecast  # noqa: PLC0415
     from gpolicy.growth.history import read_history  # noqa: PLC0415
