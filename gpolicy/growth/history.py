@@ -56,7 +56,7 @@ def read_history(
         age = now - _days(path.stem, _NAMED)
         left_out["later than the state"] += age < 0
         if 0 <= age <= _LONGEST:
-            chosen[int(age / 7)] = path  # the newest one of the week
+            chosen[round(age) // 7] = path  # the newest one of the week
     for number, path in enumerate(chosen.values(), 1):
         tell(f"snapshot {number} of {len(chosen)}")
         try:

@@ -51,7 +51,7 @@ def with_growth(answer: Answer, growth: GrowthReport | None) -> Answer:
         for item in growth.first.values()
     ]
     rows, title = [_row(item, growth) for item in growth.sizes], f"At the growth of the last {_words(growth.span)}"
-    table = Table(title, "sizes", _HEADINGS, rows, brief=6, aside=_ASIDE)
+    table = Table(title, "sizes", _HEADINGS, rows, grouped=1, brief=6, aside=_ASIDE)
     section = Section("growth", _TITLE, (table, Picture("growth", lambda: [*growth.first.values()])), growth.notes)
     verdict = ". ".join((answer.verdict, *[*said, *growth.notes][:1]))
     return replace(answer, verdict=verdict, sections=(*answer.sections[:1], section, *answer.sections[1:]))

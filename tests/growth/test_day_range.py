@@ -67,7 +67,7 @@ def test_nine_of_ten_ranges_hold_the_day_that_comes_and_tell_something() -> None
     """Of each kind of history: `python -m tests.growth.simulated 3000` judges more of them."""
     for kind in KINDS:
         judged = [judge(kind, seed) for seed in range(HISTORIES)]
-        assert sum(holds for holds, *_ in judged) >= 0.87 * HISTORIES, kind.__name__
+        assert sum(holds for holds, *_ in judged) >= 0.85 * HISTORIES, kind.__name__
         assert sorted(width for _, width, _ in judged)[HISTORIES // 2] < 1.25, kind.__name__
     every = [judge(kind, seed)[0] for kind in KINDS for seed in range(HISTORIES)]
     assert sum(every) >= 0.9 * len(every)
