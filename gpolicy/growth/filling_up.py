@@ -21,8 +21,7 @@ from gpolicy.allocator.repeated_allocation import AllocationState
 from gpolicy.analysis.binding import Cause
 from gpolicy.analysis.capacity import CapacityReport, GroupCapacity
 from gpolicy.analysis.counted_cluster import CountedCluster
-from gpolicy.analysis.loaded_state import load_state
-from gpolicy.cluster.state import ClusterState
+from gpolicy.analysis.loaded_state import LoadedState
 from gpolicy.errors import GpolicyError
 from gpolicy.growth.day_range import LEAST_WEEKS, Point, day_range
 from gpolicy.growth.history import Amounts, History, amounts_of
@@ -76,27 +75,14 @@ class GrowthReport:
     sizes: tuple[SizeForecast, ...]
     notes: tuple[str, ...]
 
-    @property
-    def first(self) -> dict[str, SizeForecast]:
-        """Of each group the size that is full first, of those that fit now; the earliest group comes first."""
-        found: dict[str, SizeForecast] = {}
-        for item in self.sizes:
-            found.setdefault(item.group, item) if item.room else None
-        return found
 
-
-def forecast(
-    state: ClusterState, report: CapacityReport, history: History, at: str, *, declared: bool = False
-) -> GrowthReport:
-    """Return when the sizes that `report` counts in `state` are full, at the growth of their groups until `at`.
-
-    With `declared`, what hv_state and disk_state declare counts also where it is measured.
-    """
+def forecast(report: CapacityReport, loaded: LoadedState, history: History, at: str) -> GrowthReport:
+    """Return when the sizes that `report` counts in a state, `loaded`, are full, at the growth until `at`."""
     span, sizes, few = -min(history.use), list[SizeForecast](), list[str]()
-    clusters, horizon = load_state(state, declared=declared).groups, min(10 * span, _LONGEST)
+    horizon = min(10 * span, _LONGEST)
     for item in report.groups:
         name = item.group or ""
-        counted = replace(clusters[name], template=item.template)
+        counted = replace(loaded.groups[name], template=item.template)
         if counted.data.instances and (points := history.points(name, "memory")):
             few += [name] if day_range(points, 0) is None else []
             with suppress(GpolicyError):  # what takes minutes to count has no forecast
@@ -108,9 +94,8 @@ def forecast(
                         days = [round(each, 1) if each <= horizon else None for each in ends]
                         about = (name, spec, cause.key, resource, room[resource], round(7 * growth, 1))
                         sizes.append(SizeForecast(*about, days[0], days[1], days[2], points))
-    there = f"{count(len(history.use), 'snapshot')} of {count(int(span), 'day')}"
-    least = f"{LEAST_WEEKS + 1} are needed, each a week after the one before"
-    too_few = [f"No forecast of {named('group', few)} from {there}: {least}"] if few else []
+    there = f"{count(len(history.use), 'snapshot')} of {count(int(span), 'day')}: {LEAST_WEEKS + 1} are needed"
+    too_few = [f"No forecast of {named('group', few)} from {there}, each a week after the one before"] if few else []
     sizes.sort(key=lambda item: (item.middle or inf, item.low or inf))
     return GrowthReport(round(span, 1), at, round(horizon, 1), tuple(sizes), (*too_few, *history.notes))
 

@@ -22,7 +22,7 @@ from gpolicy.errors import GpolicyError
 from gpolicy.fleet.choosing import snapshots_of
 from gpolicy.growth.day_range import Point
 from gpolicy.printable import count
-from gpolicy.progress import Tell, silent
+from gpolicy.progress import Tell
 from gpolicy.provenance import FORM
 
 _LONGEST: Final = 182  # days back
@@ -42,9 +42,7 @@ class History(NamedTuple):
         return tuple((day, self.use[day][group][resource]) for day in sorted(self.use) if group in self.use[day])
 
 
-def read_history(
-    directory: Path, state: ClusterState, homes: Mapping[str, str], at: str, tell: Tell = silent
-) -> History:
+def read_history(directory: Path, state: ClusterState, homes: Mapping[str, str], at: str, tell: Tell) -> History:
     """Return what groups used in the snapshots of a directory, and in `state`, which was read at `at`.
 
     `homes` are the groups of nodes. One snapshot a week is read, of half a year: more files take no more time. What
@@ -61,7 +59,8 @@ def read_history(
         tell(f"snapshot {number} of {len(chosen)}")
         try:
             old = read_snapshot(path)
-            left_out["of another cluster"] += (is_other := _is_other(state, old))
+            uuids = {state.cluster.identity.uuid, old.cluster.identity.uuid} - {None}
+            left_out["of another cluster"] += (is_other := len(uuids) > 1)
             if not is_other:
                 use.setdefault(_days(path.stem, _NAMED) - now, _used_by_group(old, homes))
         except GpolicyError:
@@ -80,11 +79,6 @@ def _days(text: str, form: str) -> float:
         return float(10**7)
 
 
-def _is_other(state: ClusterState, old: ClusterState) -> bool:
-    uuids = {state.cluster.identity.uuid, old.cluster.identity.uuid}
-    return bool(state.name) and state.name != old.name if None in uuids else len(uuids) > 1
-
-
 def _used_by_group(state: ClusterState, homes: Mapping[str, str]) -> dict[str, Amounts]:
     """Return what the instances of each group use; groups with instances that htools cannot read are left out."""
     data = settle_readable(state).data
@@ -98,10 +92,6 @@ def _used_by_group(state: ClusterState, homes: Mapping[str, str]) -> dict[str, A
 
 def amounts_of(instance: Instance) -> Amounts:
     """Return what an instance uses as the allocator counts it, its disk on each of its nodes."""
-    return Amounts(
-        memory=instance.memory if instance.uses_memory else 0,
-        disk=instance.disk,
-        cpus=instance.vcpus if instance.online else 0,
-        spindles=instance.total_spindles or 0,
-        spindle_use=instance.spindle_use,
-    )
+    memory, cpus = instance.memory * instance.uses_memory, instance.vcpus * instance.online
+    spindles, use = instance.total_spindles or 0, instance.spindle_use
+    return Amounts(memory=memory, disk=instance.disk, cpus=cpus, spindles=spindles, spindle_use=use)

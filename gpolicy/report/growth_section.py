@@ -46,13 +46,16 @@ def with_growth(answer: Answer, growth: GrowthReport | None) -> Answer:
     """Return the answer of `capacity` with the forecasts: the first of them, or why there is none, in its verdict."""
     if growth is None:
         return answer
+    first: dict[str, SizeForecast] = {}
+    for item in growth.sizes:
+        first |= {item.group: item} if item.room and item.group not in first else {}
     said = [
         f"Group {item.group}: {full_words(item, growth.horizon)} ({pair_title(item.spec)}, {item.bound_by})"
-        for item in growth.first.values()
+        for item in first.values()
     ]
     rows, title = [_row(item, growth) for item in growth.sizes], f"At the growth of the last {_words(growth.span)}"
     table = Table(title, "sizes", _HEADINGS, rows, grouped=1, brief=6, aside=_ASIDE)
-    section = Section("growth", _TITLE, (table, Picture("growth", lambda: [*growth.first.values()])), growth.notes)
+    section = Section("growth", _TITLE, (table, Picture("growth", lambda: [*first.values()])), growth.notes)
     verdict = ". ".join((answer.verdict, *[*said, *growth.notes][:1]))
     return replace(answer, verdict=verdict, sections=(*answer.sections[:1], section, *answer.sections[1:]))
 
@@ -69,15 +72,11 @@ def growth_metrics(growth: GrowthReport | None) -> Samples:
 
 
 def _row(item: SizeForecast, growth: GrowthReport) -> tuple[Cell, ...]:
-    now = timegm(strptime(growth.until, FORM))
-    days = (
-        NOTHING if day is None else strftime("%Y-%m-%d", gmtime(now + 86_400 * day))
-        for day in (item.low, item.middle, item.high)
-    )
+    now, ends = timegm(strptime(growth.until, FORM)), (item.low, item.middle, item.high)
+    days = (NOTHING if day is None else strftime("%Y-%m-%d", gmtime(now + 86_400 * day)) for day in ends)
     more = (size if item.resource in ("memory", "disk") else number)(max(0, round(item.per_week)))
-    spec = item.spec if item.spec == "standard" else pair_cell(item.spec)
-    words = f"{more} {item.resource.replace('_', ' ')}"
-    return (Name(item.group), spec, full_words(item, growth.horizon), *days, words, item.bound_by)
+    names = (Name(item.group), item.spec if item.spec == "standard" else pair_cell(item.spec))
+    return (*names, full_words(item, growth.horizon), *days, f"{more} {item.resource}", item.bound_by)
 
 
 def growth_of_all(answers: Iterable[tuple[str, Answer]]) -> Section:
@@ -87,7 +86,5 @@ def growth_of_all(answers: Iterable[tuple[str, Answer]]) -> Section:
     first: dict[str, tuple[Cell, ...]] = {}
     for name, row in sorted(rows, key=lambda item: (item[1][4] == NOTHING, str(item[1][4]))):
         first |= {} if row[2] == "full now" or name in first else {name: (Name(name), *row[1:])}
-    table = Table(
-        "The first size of each group", "groups", _HEADINGS, [*first.values()], brief=20, most=len(first), aside=_ASIDE
-    )
+    table = Table("First sizes", "groups", _HEADINGS, [*first.values()], brief=20, most=len(first), aside=_ASIDE)
     return Section("growth", _TITLE, (table,))

@@ -136,13 +136,14 @@ def forecast_capacity(
 
     `observed` is the cluster as it is, read `at` (YYYY-MM-DDThh:mm:ssZ).
     """
+    from gpolicy.analysis.loaded_state import load_state  # noqa: PLC0415
     from gpolicy.growth.filling_up import forecast  # noqa: PLC0415
     from gpolicy.growth.history import read_history  # noqa: PLC0415
 
     state = limited(cluster.state, cluster.limits)
     with working("reading snapshots") as tell:
         history = read_history(directory, observed, {node.name: node.group for node in state.nodes.values()}, at, tell)
-        return forecast(state, report, history, at, declared=cluster.resource_model)
+        return forecast(report, load_state(state, declared=cluster.resource_model), history, at)
 
 
 def place_instance(

@@ -11,7 +11,8 @@ import pytest
 from jsonschema import Draft7Validator
 
 from gpolicy.growth.filling_up import GrowthReport, SizeForecast
-from gpolicy.report.growth_section import full_words
+from gpolicy.report.answer import Answer, Picture
+from gpolicy.report.growth_section import full_words, with_growth
 from tests.cli.command_line import gpolicy
 from tests.report.rendered import Page
 
@@ -43,14 +44,17 @@ def test_words(change: dict[str, object], words: str) -> None:
     assert full_words(replace(SIZE, **change), 5 * 365.25) == words  # type: ignore[arg-type]
 
 
-def test_of_each_group_the_first_size_that_fits_now_leads() -> None:
+def test_the_first_size_that_fits_now_leads() -> None:
     late, now, other = (
         replace(SIZE, spec="2", middle=90.0),
         replace(SIZE, room=0),
         replace(SIZE, group="h", middle=50.0),
     )
-    report = GrowthReport(70.0, "2026-01-01T00:00:00Z", 700.0, (now, other, SIZE, late), ())
-    assert report.first == {"h": other, "g": SIZE}
+    report = GrowthReport(70.0, "2026-01-01T00:00:00Z", 700.0, (now, SIZE, other, late), ())
+    answer = with_growth(Answer(verb="capacity", title="", name="", verdict="It fits"), report)
+    assert answer.verdict == "It fits. Group g: full in 5 to 8 weeks (size 1, memory)"
+    picture = next(part for part in answer.sections[0].parts if isinstance(part, Picture))
+    assert picture.draw() == [SIZE, other]
 
 
 def test_text_page_and_markdown_say_when() -> None:

@@ -17,6 +17,7 @@ from gpolicy.cluster.snapshot import read_snapshot, write_snapshot
 from gpolicy.cluster.state import ClusterState, Identity
 from gpolicy.growth.filling_up import GrowthReport, forecast
 from gpolicy.growth.history import History, read_history
+from gpolicy.progress import silent
 
 GROWING = Path(__file__).resolve().parents[2] / "policies/growing"
 AT = "2026-04-20T04:00:00Z"
@@ -33,11 +34,11 @@ def now() -> ClusterState:
 
 
 def history(directory: Path, state: ClusterState) -> History:
-    return read_history(directory, state, {node.name: node.group for node in state.nodes.values()}, AT)
+    return read_history(directory, state, {node.name: node.group for node in state.nodes.values()}, AT, silent)
 
 
 def forecast_of(directory: Path, state: ClusterState) -> GrowthReport:
-    return forecast(state, capacity(state), history(directory, state), AT)
+    return forecast(capacity(state), load_state(state), history(directory, state), AT)
 
 
 def rewrite(directory: Path, change: dict[str, object], *names: str) -> None:
