@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from math import ceil, inf
@@ -79,13 +78,13 @@ class GrowthReport:
 def forecast(report: CapacityReport, loaded: LoadedState, history: History, at: str) -> GrowthReport:
     """Return when the sizes that `report` counts in a state, `loaded`, are full, at the growth until `at`."""
     span, sizes, few = -min(history.use), list[SizeForecast](), list[str]()
-    horizon = min(10 * span, _LONGEST)
+    horizon, notes = min(10 * span, _LONGEST), list[str]()
     for item in report.groups:
         name = item.group or ""
         counted = replace(loaded.groups[name], template=item.template)
         if counted.data.instances and (points := history.points(name, "memory")):
             few += [name] if day_range(points, 0) is None else []
-            with suppress(GpolicyError):  # what takes minutes to count has no forecast
+            try:
                 for spec, cause, room in _rooms(item, counted):
                     resource = _RESOURCES.get(cause, "")
                     points = history.points(name, resource) if resource else ()
@@ -94,10 +93,12 @@ def forecast(report: CapacityReport, loaded: LoadedState, history: History, at: 
                         days = [round(each, 1) if each <= horizon else None for each in ends]
                         about = (name, spec, cause.key, resource, room[resource], round(7 * growth, 1))
                         sizes.append(SizeForecast(*about, days[0], days[1], days[2], points))
+            except GpolicyError as error:
+                notes.append(f"No forecast of group {name}: {error.message}")
     there = f"{count(len(history.use), 'snapshot')} of {count(int(span), 'day')}: {LEAST_WEEKS + 1} are needed"
     too_few = [f"No forecast of {named('group', few)} from {there}, each a week after the one before"] if few else []
     sizes.sort(key=lambda item: (item.middle or inf, item.low or inf))
-    return GrowthReport(round(span, 1), at, round(horizon, 1), tuple(sizes), (*too_few, *history.notes))
+    return GrowthReport(round(span, 1), at, round(horizon, 1), tuple(sizes), (*too_few, *notes, *history.notes))
 
 
 def _rooms(item: GroupCapacity, counted: CountedCluster) -> Iterator[tuple[str, Cause, Amounts]]:

@@ -15,6 +15,7 @@ from gpolicy.analysis.counted_cluster import CountedCluster
 from gpolicy.analysis.loaded_state import load_state
 from gpolicy.cluster.snapshot import read_snapshot, write_snapshot
 from gpolicy.cluster.state import ClusterState, Identity
+from gpolicy.errors import GpolicyError
 from gpolicy.growth.filling_up import GrowthReport, forecast
 from gpolicy.growth.history import History, read_history
 from gpolicy.progress import silent
@@ -101,6 +102,19 @@ def test_a_span_that_is_too_short_has_no_forecast(directory: Path, now: ClusterS
     assert forecast_of(directory, now).notes == (
         "No forecast of group default from 5 snapshots of 28 days: 6 are needed, each a week after the one before",
     )
+
+
+def test_a_group_that_takes_minutes_is_named(
+    directory: Path, now: ClusterState, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    report, loaded = capacity(now), load_state(now)
+
+    def give_up(*_: object, **__: object) -> None:
+        raise GpolicyError("counting takes minutes")
+
+    monkeypatch.setattr(CountedCluster, "place", give_up)
+    found = forecast(report, loaded, history(directory, now), AT)
+    assert (found.sizes, found.notes) == ((), ("No forecast of group default: counting takes minutes",))
 
 
 def test_added_nodes_and_new_names_of_groups_are_no_growth(directory: Path, now: ClusterState) -> None:
