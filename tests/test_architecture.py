@@ -41,6 +41,7 @@ MAY_IMPORT = {
     "adopt": {"ganeti", "policy", "cluster", "resolve", "checking", "forecast", "plan", "impact", "drift", "writing"},
     "show": {"ganeti", "policy", "cluster"},
     "analysis": {"ganeti", "cluster", "allocator", "policy"},
+    "growth": {"cluster", "fleet", "allocator", "analysis"},
     "impact": {"ganeti", "cluster", "allocator", "policy", "plan", "analysis", "remedy"},
     "drift": {"ganeti", "policy", "cluster", "resolve", "checking", "forecast", "plan", "writing"},
     "suggest": {"ganeti", "policy", "cluster", "allocator", "analysis", "writing", "what_if"},
@@ -48,14 +49,14 @@ MAY_IMPORT = {
     "what_if": {"ganeti", "cluster", "allocator", "analysis"},
     "evacuate": {"ganeti", "cluster", "allocator", "analysis", "what_if", "htools", "remedy"},
     "report": {"policy", "ganeti", "cluster", "plan", "apply", "allocator", "analysis", "impact"}
-    | {"suggest", "testing", "drift", "show", "writing", "rollout", "what_if", "evacuate", "remedy"},
+    | {"suggest", "testing", "drift", "show", "writing", "rollout", "what_if", "evacuate", "remedy", "growth"},
     "remedy": {"ganeti", "cluster", "allocator", "analysis", "htools", "plan", "render"},
     "reference": {"ganeti", "policy", "checking"},
     "posting": {"__main__"},
     "allocator": set[str](),
     "htools": {"allocator", "analysis", "cluster", "ganeti"},
     "use_cases": {"policy", "cluster", "resolve", "checking", "forecast", "plan", "impact", "apply", "analysis"}
-    | {"allocator", "what_if", "suggest", "evacuate", "remedy", "testing", "drift", "show"},
+    | {"allocator", "what_if", "suggest", "evacuate", "remedy", "testing", "drift", "show", "growth"},
 }
 
 MAY_NAME = {room: {"plan", "impact", "analysis", "testing"} for room in ("checking", "rules")}

@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Sequence
+from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -114,11 +115,17 @@ def metrics(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
             file.write_text(text, encoding="utf-8")
         text = written.replace("example.org", f"{name}.example.org")
         (directory / f"{name}.json").write_text(text, encoding="utf-8")
+        (directory / "kept" / name).mkdir(parents=True)
+        for week in range(6):
+            taken = date(2025, 12, 31) - timedelta(weeks=week)
+            shutil.copy(directory / f"{name}.json", directory / "kept" / name / f"{taken:%Y%m%d}T000000Z.json")
         with (directory / "gpolicy.toml").open("a", encoding="utf-8") as settings:
             settings.write(f'[clusters.{name}]\npolicy = "{name}"\nstate = "snapshot:{name}.json"\n')
     found = {}
     for which, words in {"named": ("--all",), "unnamed": ("ham", "--state", "snapshot:ham.json")}.items():
-        texts = [gpolicy(verb, *words, "--format", "prometheus", cwd=directory).stdout for verb in prometheus.METRICS]
+        words_of = {"capacity": ("--history", "kept" if which == "named" else "kept/ham"), "drift": ()}
+        asked = [(verb, *words, *words_of[verb], "--format", "prometheus") for verb in prometheus.METRICS]
+        texts = [gpolicy(*each, cwd=directory).stdout for each in asked]
         found[which] = "".join(texts)
     return found
 

@@ -15,6 +15,7 @@ from typing import Any, Final, get_args, get_origin, get_type_hints
 
 from gpolicy.cluster.record import Record
 from gpolicy.errors import InputError
+from gpolicy.growth.filling_up import SizeForecast
 from gpolicy.json_values import json_text
 from gpolicy.plan.plan import ANSWER
 from gpolicy.policy.source_file import SourceFile
@@ -22,7 +23,7 @@ from gpolicy.report.answer import Answer, Findings, Name, Number, Page, Picture,
 from gpolicy.report.pictures import DomainKind, GroupPicture, SpecPicture
 
 _WORDS: Final = {kind.__name__: kind for kind in (Name, Page, Number)}
-_DRAWN: Final = {"specs": SpecPicture, "nodes": GroupPicture, "domains": DomainKind}
+_DRAWN: Final = {"specs": SpecPicture, "nodes": GroupPicture, "domains": DomainKind, "growth": SizeForecast}
 """What each macro draws."""
 _hints = cache(get_type_hints)
 

@@ -12,6 +12,7 @@ from gpolicy.analysis.metadata_room import MetadataRoom
 from gpolicy.analysis.policy_limits import PolicyLimit
 from gpolicy.analysis.shown_score import ScoreComponent
 from gpolicy.cluster.terms import Limits, LimitsInForce
+from gpolicy.growth.filling_up import GrowthReport, SizeForecast
 from gpolicy.json_values import COUNT, FROM_ONE, NUMBER, Document, Key, Maybe, Shape, fields_of, version_key
 
 FORMAT_VERSION: Final = "2.0"
@@ -97,11 +98,14 @@ _COUNTS: Final = Shape(CapacityReport).with_keys(
     groups=Shape(GroupCapacity).with_keys(group=str, capacity=Key(CAPACITY, lambda item: item, inline=True)),
     cluster=CAPACITY,
 )
+_FULL: Final = Shape(SizeForecast).with_keys("group spec bound_by resource room per_week low middle high")
+_GROWTH: Final = Shape(GrowthReport).with_keys("span until horizon sizes notes", sizes=_FULL)
 CAPACITY_DOCUMENT: Final = Document(
     "gpolicy capacity --format json",
     head(FORMAT_VERSION),
     Shape(CapacityReport).with_keys("basis limits", limits=LIMITS, counts=Key(_COUNTS, lambda item: item, inline=True)),
     Shape(CapacityReport).with_keys(before=Key(Maybe(_COUNTS), lambda before: before)),
+    Shape(GrowthReport).with_keys(growth=Key(Maybe(_GROWTH), lambda growth: growth)),
     Shape(CapacityReport).with_keys(
         "metadata policy_limits what_if unknown notes",
         metadata=Shape(MetadataRoom).with_keys("group volume_group disks nodes unknown"),
@@ -111,12 +115,14 @@ CAPACITY_DOCUMENT: Final = Document(
 )
 
 
-def capacity_data(report: CapacityReport, before: CapacityReport | None = None) -> dict[str, Any]:
+def capacity_data(
+    report: CapacityReport, before: CapacityReport | None = None, growth: GrowthReport | None = None
+) -> dict[str, Any]:
     """Return the report as JSON's own types. Sizes are MiB; a number that is not finite is null.
 
-    `before` is the capacity without what is supposed.
+    `before` is the capacity without what is supposed, `growth` says when groups are full.
     """
-    return CAPACITY_DOCUMENT.data(report, report, before, report)
+    return CAPACITY_DOCUMENT.data(report, report, before, growth, report)
 
 
 def _total(sizes: tuple[PlacedSize, ...]) -> int:

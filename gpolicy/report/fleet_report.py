@@ -21,6 +21,7 @@ from gpolicy.report import answer_html, answer_markdown, answer_text
 from gpolicy.report.answer import NOTHING, Answer, Cell, Figure, Findings, Name, Page, Part, Section, Table
 from gpolicy.report.answer_file import answer_data, read_answer
 from gpolicy.report.forms import LEAST_BUDGET, Display, render
+from gpolicy.report.growth_section import growth_of_all
 from gpolicy.report.markdown import CLOSE, code, folded, prose
 from gpolicy.report.prometheus import Samples
 
@@ -150,6 +151,7 @@ def fleet_answer(verb: str, reports: Sequence[ClusterReport], provenance: Proven
     shared = _shared_findings(reports)
     aside = tuple(f"{item.name}: {line}" for item in reports for line in item.aside)
     fine = Tone.GOOD if reports else Tone.PLAIN
+    growth = growth_of_all((item.name, item.answer) for item in reports if item.answer)
     return Answer(
         verb=verb,
         title=f"{verb.capitalize()} of {count(len(reports), 'cluster')}",
@@ -159,6 +161,7 @@ def fleet_answer(verb: str, reports: Sequence[ClusterReport], provenance: Proven
         figures=_totals(verb, reports),
         sections=(
             Section("clusters", "Clusters", (table,), never_cut=True),
+            *((growth,) if growth.parts else ()),
             *((_shared_section(reports, shared),) if shared else ()),
         ),
         notes=aside,

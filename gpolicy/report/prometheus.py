@@ -158,6 +158,9 @@ _OF_A_GROUP: Final = {
     "violating_nodes": Metric("nodes above vcpu-ratio or spindle-ratio: what hbal calls policy-violating nodes"),
     "undecided_nodes": Metric("nodes of which the source does not show whether they are above a ratio"),
     "n1_failing_nodes": Metric("nodes that lack memory for the instances that they mirror (N+1)"),
+    "days_until_full": Metric(
+        "days until none of a size fits, at the growth of --history; +Inf: not in sight", "kind", "spec", "bound"
+    ),
     "fatal_node_losses": Metric("nodes whose loss leaves an instance without a new node"),
 }
 

@@ -244,6 +244,29 @@ def count_capacity(
         return count_after_moves(report, state, declared=cluster.resource_model)
 
 
+def forecast_capacity(
+    cluster: OpenedCluster,
+    report: gpolicy.CapacityReport,
+    directory: Path,
+    *,
+    observed: ClusterState,
+    at: str,
+    working: Working = quietly,
+) -> gpolicy.GrowthReport:
+    """Return when the sizes that `report` counts on `cluster` are full, at the growth of the snapshots in `directory`.
+
+    `observed` is the cluster as it is, read `at` (YYYY-MM-DDThh:mm:ssZ).
+    """
+    from gpolicy.analysis.loaded_state import load_state  # noqa: PLC0415
+    from gpolicy.growth.filling_up import forecast  # noqa: PLC0415
+    from gpolicy.growth.history import read_history  # noqa: PLC0415
+
+    state = limited(cluster.state, cluster.limits)
+    with working("reading snapshots") as tell:
+        history = read_history(directory, observed, {node.name: node.group for node in state.nodes.values()}, at, tell)
+        return forecast(report, load_state(state, declared=cluster.resource_model), history, at)
+
+
 def place_instance(
     cluster: OpenedCluster,
     request: Words | Sequence[str],

@@ -9,6 +9,7 @@ from typing import Final
 
 from tests.hostile import answers, policies, states
 
+NEWEST: Final = f"snapshot:{states.ROOT}/policies/growing/20260420T040000Z.json"
 SNAPSHOT: Final = f"snapshot:{states.ROOT}/policies/two-groups.snapshot.json"
 ALLOW: Final = ("--allow", "right-cluster")
 SMALL: Final = (
@@ -93,6 +94,7 @@ def _deep_cases() -> dict[str, Case]:
         "config": ("config.data", ("snapshot", "-s", "config:config.data", "--save", "new.json")),
         "snapshot": ("snapshot.json", ("snapshot", "-s", "snapshot:snapshot.json", "--save", "new.json")),
         "text": ("cluster.data", ("snapshot", "-s", "text:cluster.data", "--save", "new.json")),
+        "history": ("kept/20260413T040000Z.json", ("capacity", "-s", NEWEST, "--history", "kept")),
         "baseline": ("base.json", ("check", "--baseline", "base.json", "policy")),
         "plan": ("plan.json", ("render", "plan.json")),
         "hail": ("request.json", ("htools", "hail", "request.json")),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
@@ -43,6 +44,7 @@ def capacity(  # noqa: PLR0913 (one parameter an option)
     template: Annotated[str | None, typer.Option("--template", "-t", metavar="TEMPLATE")] = None,
     limit_options: options.LimitOptions,
     compare: Annotated[list[Path] | None, typer.Option("--compare", metavar="PATH")] = None,
+    history: Annotated[Path | None, typer.Option("--history", metavar="DIR")] = None,
     shown: options.Shown,
     resource_model: options.ResourceModel = False,
     weight: Weight = None,
@@ -56,18 +58,24 @@ def capacity(  # noqa: PLR0913 (one parameter an option)
     from gpolicy.analysis.health import cluster_health  # noqa: PLC0415
     from gpolicy.analysis.shown_score import read_weights  # noqa: PLC0415
     from gpolicy.cli.checking import checked_policy  # noqa: PLC0415
+    from gpolicy.fleet.choosing import snapshots_of  # noqa: PLC0415
     from gpolicy.report.capacity_answer import capacity_answer, compared_answer, compared_data  # noqa: PLC0415
     from gpolicy.report.capacity_json import capacity_data  # noqa: PLC0415
+    from gpolicy.report.growth_section import growth_metrics, with_growth  # noqa: PLC0415
     from gpolicy.report.prometheus import capacity_metrics  # noqa: PLC0415
 
     outputs = shown.outputs("capacity")
+    given_state = clusters.state or os.environ.get(options.STATE_VARIABLE)
+    if history and not (given_state or clusters.all_clusters or clusters.label):
+        newest = snapshots_of(history, "")[-1:]
+        clusters = replace(clusters, state=f"snapshot:{newest[0]}") if newest else clusters
     form = outputs.display.form
     given, what_if, limits = options.policy_path(path, policy), suppositions.read(group), limit_options.read()
     if form == "prometheus" and (what_if is not None or compare):
         raise UsageError("metrics are of the cluster as it is, not of a supposed one", hint="leave --format out")
     compared = list(dict.fromkeys([*(compare or ()), *([given] if given and compare else [])]))
-    if compare and (len(compared) < 2 or score):
-        hint = "name two policies: --compare A B; the scores are those of one"
+    if compare and (len(compared) < 2 or score or history):
+        hint = "name two policies: --compare A B; scores and forecasts are those of one"
         raise UsageError("--compare shows policies side by side", hint=hint)
 
     ask = partial(
@@ -101,10 +109,19 @@ def capacity(  # noqa: PLR0913 (one parameter an option)
                 before = ask(opened(state, policy))
             except gpolicy.GpolicyError as error:  # what is supposed may be what makes the group known
                 report = replace(report, notes=(*report.notes, f"without what is supposed: {error.message}"))
-        shown_so = partial(capacity_answer, report, components=score, before=before)
-        found = report_under(target.path, shown_so, lambda: capacity_data(report, before))
+        made, growth = provenance_of(()), None
+        if history is not None:
+            own, at = history / target.name, made.state_read_at(state.source, state.snapshot) or made.made_at or ""
+            directory = own if target.several or own.is_dir() else history
+            growth = gpolicy.forecast_capacity(cluster, report, directory, observed=state, at=at, working=working)
+        found = report_under(
+            target.path,
+            lambda: with_growth(capacity_answer(report, components=score, before=before), growth),
+            lambda: capacity_data(report, before, growth),
+        )
         health = partial(cluster_health, cluster.state, limits=limits)
-        return replace(found, metrics=lambda: capacity_metrics(report, health(), cluster.state, provenance_of(())))
+        counted = partial(capacity_metrics, report, state=cluster.state, made=made)
+        return replace(found, metrics=lambda: {**counted(health=health()), **growth_metrics(growth)})
 
     return run(side_by_side if compare else work, clusters, given, outputs, verb="capacity")
 

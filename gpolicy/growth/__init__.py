@@ -1,0 +1,1 @@
+"""When groups are full: what instances used in old snapshots, and what that growth leads to."""
