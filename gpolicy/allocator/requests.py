@@ -11,16 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 
-from gpolicy.allocator.cluster_data import (
-    NO_NODE,
-    AllocPolicy,
-    DiskTemplate,
-    FailReason,
-    Group,
-    Instance,
-    InstancePolicy,
-    Node,
-)
+from gpolicy.allocator import cluster_data
 from gpolicy.allocator.engines import compiled_dedicated, find_placement
 from gpolicy.allocator.ghc_numbers import fixed, sorted_by_score
 from gpolicy.allocator.merge import Cluster
@@ -48,7 +39,7 @@ from gpolicy.light_dataclasses import dataclass, replace
 class Wanted:
     """An instance to place on `count` nodes (1 or 2), in any group or in the one of `group_name`."""
 
-    instance: Instance
+    instance: cluster_data.Instance
     count: int
     group_name: str | None = None
 
@@ -80,7 +71,7 @@ def search_ordinary(
 def describe(attempt: Attempt, nodes: Nodes) -> str:
     """Describe the result of an attempt, in htools' words."""
     failures = attempt.failures
-    counts = ", ".join(f"{reason.title}: {failures[reason]}" for reason in FailReason if failures[reason])
+    counts = ", ".join(f"{reason.title}: {failures[reason]}" for reason in cluster_data.FailReason if failures[reason])
     if attempt.solution is None:
         return f"No valid allocation solutions, failure reasons: {counts or 'unknown reasons'}"
     names = "/".join(nodes[index].facts.name for index in attempt.solution.nodes)
@@ -89,14 +80,14 @@ def describe(attempt: Attempt, nodes: Nodes) -> str:
     return f"score: {metric}, successes {attempt.successes}, failures {sum(failures)} ({counts}) for node(s) {names}"
 
 
-def connected(group: Group, instance: Instance) -> bool:
+def connected(group: cluster_data.Group, instance: cluster_data.Instance) -> bool:
     """Whether the group is connected to every network that the instance needs."""
     return all(network is None or network in group.networks for network in instance.networks)
 
 
 def choose_group(
     cluster: Cluster,
-    instance: Instance,
+    instance: cluster_data.Instance,
     search: Search,
     *,
     allowed: Sequence[int] | None = None,
@@ -130,7 +121,7 @@ def choose_group(
             messages[number] = f"Group {group.name}: error {error}"
             continue
         messages[number] = f"Group {group.name} ({group.alloc_policy.value}): {describe(attempt, nodes)}"
-        if attempt.solution is not None and group.alloc_policy is not AllocPolicy.UNALLOCABLE:
+        if attempt.solution is not None and group.alloc_policy is not cluster_data.AllocPolicy.UNALLOCABLE:
             valid.append((number, attempt))
     best = _best(groups, valid)
     if best is None:
@@ -140,7 +131,7 @@ def choose_group(
     return GroupAnswer(attempt.solution, (heading, *messages.values()), number, messages)
 
 
-def one_group(cluster: Cluster, name: str, instance: Instance, search: Search) -> GroupAnswer:
+def one_group(cluster: Cluster, name: str, instance: cluster_data.Instance, search: Search) -> GroupAnswer:
     """Try the only group with this name or uuid; only its nodes and the instances on them count.
 
     Raises RequestError if there is none, or it is not connected to the instance's networks or has no usable node.
@@ -161,13 +152,13 @@ def one_group(cluster: Cluster, name: str, instance: Instance, search: Search) -
     return GroupAnswer(attempt.solution, (message,), group.index, {group.index: message})
 
 
-def _not_connected(group: Group, instance: Instance) -> str:
+def _not_connected(group: cluster_data.Group, instance: cluster_data.Instance) -> str:
     return f"group {group.name} is not connected to a network required by instance {instance.name}"
 
 
-def _best(groups: Mapping[int, Group], valid: list[tuple[int, Attempt]]) -> tuple[int, Attempt] | None:
+def _best(groups: Mapping[int, cluster_data.Group], valid: list[tuple[int, Attempt]]) -> tuple[int, Attempt] | None:
     """Return the best by preference, then by metric; of equal groups the later one wins (htools, Cluster)."""
-    for policy in (AllocPolicy.PREFERRED, AllocPolicy.LAST_RESORT):
+    for policy in (cluster_data.AllocPolicy.PREFERRED, cluster_data.AllocPolicy.LAST_RESORT):
         same = [(item, item[1].solution) for item in reversed(valid) if groups[item[0]].alloc_policy is policy]
         known = [(item, solution) for item, solution in same if solution is not None]
         if known and all(solution.lost is None for _, solution in known):
@@ -181,8 +172,8 @@ def _best(groups: Mapping[int, Group], valid: list[tuple[int, Attempt]]) -> tupl
 class MultiAnswer:
     """The result for each instance of a multi-allocate request, and the state after it."""
 
-    placed: tuple[tuple[Instance, Placement], ...]
-    failed: tuple[tuple[Instance, str], ...]
+    placed: tuple[tuple[cluster_data.Instance, Placement], ...]
+    failed: tuple[tuple[cluster_data.Instance, str], ...]
     after: Cluster
 
 
@@ -231,14 +222,14 @@ def allocate_secondary(cluster: Cluster, index: int, options: RequestOptions) ->
     """
     nodes, instances = cluster.nodes, cluster.instances
     instance = instances[index]
-    if instance.secondary != NO_NODE:
+    if instance.secondary != cluster_data.NO_NODE:
         raise RequestError("Instance already has a secondary")
     primary = remove_primary(nodes[instance.primary], instance)
     state = {**nodes, instance.primary: primary}
     others = tuple(
         other for other, node in state.items() if node.facts.group == primary.facts.group and other != instance.primary
     )
-    trial = replace(instance, template=DiskTemplate.DRBD)
+    trial = replace(instance, template=cluster_data.DiskTemplate.DRBD)
     candidates = PairCandidates(((instance.primary, others),))
     rules = CapacityRules(failures=int(options.capacity_checks), force=options.ignore_soft_errors)
     attempt = find_placement(state, instances, trial, candidates, rules)
@@ -270,27 +261,31 @@ def is_dedicated(cluster: Cluster, names: Iterable[str | None]) -> bool:
     relevant = {
         group.index
         for group in cluster.groups.values()
-        if (group.name == group_name if group_name is not None else group.alloc_policy is not AllocPolicy.UNALLOCABLE)
+        if (
+            group.name == group_name
+            if group_name is not None
+            else group.alloc_policy is not cluster_data.AllocPolicy.UNALLOCABLE
+        )
     }
     return all(node.facts.exclusive for node in cluster.nodes.values() if node.facts.group in relevant)
 
 
-def biggest_first(policy: InstancePolicy) -> list[int]:
+def biggest_first(policy: cluster_data.InstancePolicy) -> list[int]:
     """Return the indices of the spec pairs in the order of allocation vectors: the biggest minimal disk first."""
     return sorted(range(len(policy.minmax)), key=lambda place: -policy.minmax[place].min.disk_size)
 
 
-def sample_instances(policy: InstancePolicy) -> list[Instance]:
+def sample_instances(policy: cluster_data.InstancePolicy) -> list[cluster_data.Instance]:
     """Return one plain instance per minimal spec, the biggest disk first.
 
     They have no list of disks and so use no spindles.
     """
     specs = [policy.minmax[place].min for place in biggest_first(policy)]
-    plain = (Instance.wanted(spec, DiskTemplate.PLAIN, 1) for spec in specs)
+    plain = (cluster_data.Instance.wanted(spec, cluster_data.DiskTemplate.PLAIN, 1) for spec in specs)
     return [replace(instance, name="sample", disks=(), auto_balance=False) for instance in plain]
 
 
-def allocation_vector(node: Node, samples: Sequence[Instance]) -> tuple[int, ...]:
+def allocation_vector(node: cluster_data.Node, samples: Sequence[cluster_data.Instance]) -> tuple[int, ...]:
     """Return how many instances of each sample size fit on the node, each size for itself."""
     return tuple(_how_many(node, sample) for sample in samples)
 
@@ -312,16 +307,18 @@ def search_dedicated(
     return Attempt(failures, successes, accepted(trial))
 
 
-def _search_all(nodes: Nodes, instance: Instance, candidates: Candidates, options: RequestOptions) -> Attempt:
+def _search_all(
+    nodes: Nodes, instance: cluster_data.Instance, candidates: Candidates, options: RequestOptions
+) -> Attempt:
     """Try every candidate, one by one, as the law does."""
     tried = try_each_dedicated(nodes, instance, candidates, force=options.ignore_soft_errors)
     trials = [trial for some in tried for _, trial in some]
-    failures = count_failures([trial for trial in trials if isinstance(trial, FailReason)])
+    failures = count_failures([trial for trial in trials if isinstance(trial, cluster_data.FailReason)])
     possible = [trial for trial in reversed(trials) if isinstance(trial, Placement)]  # of equal ones the later wins
     return Attempt(failures, len(possible), min(possible, key=lambda trial: trial.metric, default=None))
 
 
-def _how_many(node: Node, sample: Instance) -> int:
+def _how_many(node: cluster_data.Node, sample: cluster_data.Instance) -> int:
     """Return how many copies fit: one of all their sizes fits just where they do, one after the other."""
     if sample.memory <= 0 and sample.disk <= 0 and sample.vcpus <= 0:
         raise InputError("a policy's min spec has neither memory nor disk nor cpus, so any number fits on a node")
@@ -334,7 +331,7 @@ def _how_many(node: Node, sample: Instance) -> int:
     return fits
 
 
-def _fit(node: Node, sample: Instance, count: int) -> bool:
+def _fit(node: cluster_data.Node, sample: cluster_data.Instance, count: int) -> bool:
     together = replace(
         sample,
         memory=count * sample.memory,
@@ -343,32 +340,34 @@ def _fit(node: Node, sample: Instance, count: int) -> bool:
         vcpus=count * sample.vcpus,
         spindle_use=count * sample.spindle_use,
     )
-    return not isinstance(add_primary(node, together), FailReason)
+    return not isinstance(add_primary(node, together), cluster_data.FailReason)
 
 
 def try_each_dedicated(
-    nodes: Nodes, instance: Instance, candidates: Candidates, *, force: bool = False
+    nodes: Nodes, instance: cluster_data.Instance, candidates: Candidates, *, force: bool = False
 ) -> Iterator[list[Trial]]:
     """Try every candidate by the dedicated metric: together those with the same primary, as in `placement.try_each`."""
     vectors: dict[tuple[int, int], tuple[int, ...]] = {}
 
-    def lost(before: Node, after: Node, group: Node) -> tuple[int, ...]:
+    def lost(before: cluster_data.Node, after: cluster_data.Node, group: cluster_data.Node) -> tuple[int, ...]:
         """Return the lost allocations of a node, by the sizes in the policy of the group of the node `group`."""
         samples, key = sample_instances(group.facts.policy), (before.index, group.facts.group)
         if key not in vectors:
             vectors[key] = allocation_vector(before, samples)
         return tuple(a - b for a, b in zip(vectors[key], allocation_vector(after, samples), strict=True))
 
-    def primary_alone(node: Node) -> Placement | FailReason:
+    def primary_alone(node: cluster_data.Node) -> Placement | cluster_data.FailReason:
         new = with_primary(node, instance, force=force)
-        if isinstance(new, FailReason):
+        if isinstance(new, cluster_data.FailReason):
             return new
         placed = replace(instance, primary=node.index)
         return Placement((new,), placed, 0.0, lost=lost(node, new, node), disk_left=new.free_disk)
 
-    def with_secondary(first: Placement, primary: Node, secondary: Node) -> Placement | FailReason:
+    def with_secondary(
+        first: Placement, primary: cluster_data.Node, secondary: cluster_data.Node
+    ) -> Placement | cluster_data.FailReason:
         new = add_secondary(secondary, instance, primary.index)
-        if isinstance(new, FailReason):
+        if isinstance(new, cluster_data.FailReason):
             return new
         more = lost(secondary, new, primary)
         return Placement(

@@ -13,17 +13,7 @@ from heapq import heapify, heappop, heappush
 from itertools import groupby
 from typing import Final
 
-from gpolicy.allocator import placement
-from gpolicy.allocator.cluster_data import (
-    BY_ADMIN_STATE,
-    NO_NODE,
-    DiskTemplate,
-    FailReason,
-    Instance,
-    InstanceStatus,
-    Node,
-    NodeData,
-)
+from gpolicy.allocator import cluster_data, placement
 from gpolicy.allocator.compiled_allocation import Budget, limited_allocator, memory_left
 from gpolicy.allocator.engines import is_redundant
 from gpolicy.allocator.merge import Cluster, ClusterData
@@ -43,7 +33,7 @@ from gpolicy.printable import clipped
 _LONGEST: Final = 72
 
 
-_REPORTED: Final = {DiskTemplate.DRBD, DiskTemplate.PLAIN, DiskTemplate.FILE}
+_REPORTED: Final = {cluster_data.DiskTemplate.DRBD, cluster_data.DiskTemplate.PLAIN, cluster_data.DiskTemplate.FILE}
 """Templates on whose storage Ganeti reports."""
 
 
@@ -59,7 +49,7 @@ def hails_cluster(state: ClusterState, *, declared: bool = False) -> tuple[Settl
     return settled, replace(cluster, nodes=nodes)
 
 
-def reports_disk(template: DiskTemplate | None) -> bool:
+def reports_disk(template: cluster_data.DiskTemplate | None) -> bool:
     """Whether Ganeti tells hail of the nodes' disk in a request for instances of `template`.
 
     It does not for storage that it cannot ask (Ganeti, masterd/iallocator.py, checked with 3.0 and 3.1). Then hail
@@ -68,17 +58,17 @@ def reports_disk(template: DiskTemplate | None) -> bool:
     return template is None or template in _REPORTED
 
 
-def no_disk_words(template: DiskTemplate | None) -> str:
+def no_disk_words(template: cluster_data.DiskTemplate | None) -> str:
     """Return what to say where the loss of a node is not absorbed for want of disk; empty where disk is reported."""
     return "" if reports_disk(template) or template is None else f"; Ganeti tells hail of no disk for {template.value}"
 
 
-def as_reported(nodes: Nodes, template: DiskTemplate | None) -> Nodes:
+def as_reported(nodes: Nodes, template: cluster_data.DiskTemplate | None) -> Nodes:
     """Return `nodes` as hail loads them from a request for instances of `template`."""
     return nodes if reports_disk(template) else {index: _without_disk(node) for index, node in nodes.items()}
 
 
-def _without_disk(node: Node) -> Node:
+def _without_disk(node: cluster_data.Node) -> cluster_data.Node:
     new = node.with_facts(replace(node.facts, total_disk=0.0, free_disk=0, low_disk=0))
     new.free_disk, new.forth_free_disk = 0, node.forth_free_disk - node.free_disk
     new.ratio_disk = new.facts.disk_ratio(new.free_spindles, 0)
@@ -95,13 +85,13 @@ def as_hail_reads(state: ClusterState, data: ClusterData) -> ClusterData:
     instances = []
     for instance in data.instances:
         observed = state.instances[instance.name]
-        status = BY_ADMIN_STATE.get(observed.admin_state, InstanceStatus.RUNNING)
+        status = cluster_data.BY_ADMIN_STATE.get(observed.admin_state, cluster_data.InstanceStatus.RUNNING)
         instances.append(replace(instance, status=status, memory=observed.maxmem, auto_balance=True))
     nodes = []
     for node in data.nodes:
         live = state.nodes[node.name].is_measured
         spindles = 0 if node.exclusive else node.spindles
-        off = NodeData(node.index, node.name, node.group, node_cpus=0, offline=True, spindles=spindles)
+        off = cluster_data.NodeData(node.index, node.name, node.group, node_cpus=0, offline=True, spindles=spindles)
         off = replace(off, exclusive=node.exclusive, tags=node.tags)
         nodes.append(replace(node, cpu_speed=1.0) if live else off)
     return replace(data, nodes=tuple(nodes), instances=tuple(instances))
@@ -168,7 +158,7 @@ class _InTurn(Allocator):
         super().__init__(parts[0].engine)
         self._parts = parts
 
-    def standard(self, state: AllocationState, instance: Instance, limit: int | None) -> AllocationState:
+    def standard(self, state: AllocationState, instance: cluster_data.Instance, limit: int | None) -> AllocationState:
         """Place copies of `instance` (`Allocator.standard`)."""
         first, failures = len(state.placed), placement.NO_FAILURES
         for part in self._parts:
@@ -177,7 +167,7 @@ class _InTurn(Allocator):
             failures = placement.add_counts(failures, state.failures)
         return replace(state, failures=failures)
 
-    def tiered(self, state: AllocationState, instance: Instance, limit: int | None) -> AllocationState:
+    def tiered(self, state: AllocationState, instance: cluster_data.Instance, limit: int | None) -> AllocationState:
         """Place shrinking instances (`Allocator.tiered`)."""
         for part in self._parts:
             state = part.tiered(state, instance, limit)
@@ -192,9 +182,9 @@ class _DedicatedAllocator(Allocator):
         self._candidates, self._rules, self._budget = candidates.nodes, rules, budget
         self._by_score = limited_allocator(candidates, rules, budget)
 
-    def standard(self, state: AllocationState, instance: Instance, limit: int | None) -> AllocationState:
+    def standard(self, state: AllocationState, instance: cluster_data.Instance, limit: int | None) -> AllocationState:
         """Place copies of `instance` (`Allocator.standard`). Only a node that has changed is tried again."""
-        nodes, instances, placed = dict(state.nodes), dict(state.instances), list[Instance]()
+        nodes, instances, placed = dict(state.nodes), dict(state.instances), list[cluster_data.Instance]()
         before = self._budget.left
         tried = [self._try(nodes[index], instances, instance) for index in self._candidates]
         waiting = [rank for place, trial in enumerate(tried) for rank in _ranks(place, trial)]
@@ -204,7 +194,7 @@ class _DedicatedAllocator(Allocator):
             rank = heappop(waiting)
             place = -rank[2]
             found = tried[place]
-            if isinstance(found, FailReason) or not self._is_redundant(nodes, instances, found):
+            if isinstance(found, cluster_data.FailReason) or not self._is_redundant(nodes, instances, found):
                 refused.append(rank)
                 continue
             self._budget.spend(_STEPS_OF_PLACEMENT, before)
@@ -216,21 +206,25 @@ class _DedicatedAllocator(Allocator):
             for again in (*refused, *_ranks(place, tried[place])):
                 heappush(waiting, again)
             refused.clear()
-        reasons = [trial for trial in tried if isinstance(trial, FailReason)]
-        failures = placement.count_failures([*reasons, *[FailReason.N1] * len(refused)])
+        reasons = [trial for trial in tried if isinstance(trial, cluster_data.FailReason)]
+        failures = placement.count_failures([*reasons, *[cluster_data.FailReason.N1] * len(refused)])
         return AllocationState(nodes, instances, (*reversed(placed), *state.placed), failures, attempted=True)
 
-    def tiered(self, state: AllocationState, instance: Instance, limit: int | None) -> AllocationState:
+    def tiered(self, state: AllocationState, instance: cluster_data.Instance, limit: int | None) -> AllocationState:
         """Place the sizes of a tiered run by the score, in its order."""
         run = self._by_score.tiered(state, instance, limit)
         sizes = run.placed[: -len(state.placed) or None]
-        for size, some in groupby(replace(one, index=-1, name="", primary=NO_NODE) for one in reversed(sizes)):
+        for size, some in groupby(
+            replace(one, index=-1, name="", primary=cluster_data.NO_NODE) for one in reversed(sizes)
+        ):
             state = self.standard(state, size, len(list(some)))
         return replace(state, failures=run.failures, attempted=run.attempted)
 
-    def _try(self, node: Node, instances: Instances, instance: Instance) -> placement.Placement | FailReason:
+    def _try(
+        self, node: cluster_data.Node, instances: Instances, instance: cluster_data.Instance
+    ) -> placement.Placement | cluster_data.FailReason:
         if instance.burst > memory_left(node, instances, self._rules.oversubscription):
-            return FailReason.MEM
+            return cluster_data.FailReason.MEM
         alone = placement.SingleCandidates((node.index,))
         (((_, trial),),) = try_each_dedicated({node.index: node}, instance, alone, force=self._rules.force)
         return trial
@@ -243,8 +237,8 @@ _Rank = tuple[tuple[int, ...], int, int]
 """The loss, the disk left, and the place among the candidates, below 0: of equals the last one is first."""
 
 
-def _ranks(place: int, trial: placement.Placement | FailReason) -> list[_Rank]:
-    return [] if isinstance(trial, FailReason) else [(trial.lost or (), trial.disk_left, -place)]
+def _ranks(place: int, trial: placement.Placement | cluster_data.FailReason) -> list[_Rank]:
+    return [] if isinstance(trial, cluster_data.FailReason) else [(trial.lost or (), trial.disk_left, -place)]
 
 
 def without_nodes(candidates: placement.Candidates | None, refused: frozenset[int]) -> placement.Candidates | None:

@@ -17,8 +17,7 @@ from typing import Final
 from gpolicy.allocator import merge
 from gpolicy.allocator.cluster_data import DiskTemplate
 from gpolicy.analysis.node_losses import GroupRedundancy, redundancy
-from gpolicy.analysis.node_violations import node_verdicts
-from gpolicy.analysis.violations import PolicyJudge
+from gpolicy.analysis.violations import PolicyJudge, node_verdicts
 from gpolicy.cluster.state import ClusterState, LiveInstance, LiveNode
 from gpolicy.cluster.terms import NO_LIMITS, Limits
 

@@ -7,16 +7,7 @@ import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 
-from gpolicy.allocator.cluster_data import (
-    BY_ADMIN_STATE,
-    NO_NODE,
-    Disk,
-    Group,
-    Instance,
-    InstanceStatus,
-    Node,
-    NodeData,
-)
+from gpolicy.allocator import cluster_data
 from gpolicy.allocator.merge import Cluster, ClusterData, merge
 from gpolicy.allocator.request_options import RequestError, RequestOptions
 from gpolicy.errors import InputError
@@ -71,7 +62,7 @@ def _each(read: Callable[..., Item], entries: Fields, *more: Mapping[str, int]) 
     return tuple(read(index, name, entry, *more) for index, (name, entry) in enumerate(entries.fields.items()))
 
 
-def parse_instance(index: int, name: str, entry: Json, nodes: Mapping[str, int] | None = None) -> Instance:
+def parse_instance(index: int, name: str, entry: Json, nodes: Mapping[str, int] | None = None) -> cluster_data.Instance:
     """Read the fields that an instance entry and an allocation request have in common.
 
     With `nodes`, the index of each by name, it is on some of them, which are read last, as in htools.
@@ -83,33 +74,35 @@ def parse_instance(index: int, name: str, entry: Json, nodes: Mapping[str, int] 
     sizes = [entry.whole("size") for entry in disk_fields]
     spindles = [entry.whole_or_none("spindles") for entry in disk_fields]
     state = values.get("admin_state")
-    return Instance(
+    return cluster_data.Instance(
         index=index,
         name=name,
         disk=disk,
-        disks=tuple(map(Disk, sizes, spindles)),
+        disks=tuple(map(cluster_data.Disk, sizes, spindles)),
         memory=fields.whole("memory"),
         vcpus=fields.whole("vcpus"),
         tags=fields.texts("tags"),
         template=fields.get("disk_template", json_fields.as_disk_template),
         spindle_use=fields.whole("spindle_use"),
         networks=tuple([_network(name, plain_object(nic)) for nic in _array(fields.get("nics"))]),
-        status=BY_ADMIN_STATE.get(state, InstanceStatus.RUNNING) if isinstance(state, str) else InstanceStatus.RUNNING,
+        status=cluster_data.BY_ADMIN_STATE.get(state, cluster_data.InstanceStatus.RUNNING)
+        if isinstance(state, str)
+        else cluster_data.InstanceStatus.RUNNING,
         forthcoming=values.get("forthcoming") is True,
         **({} if nodes is None else _places(name, values, nodes)),
     )
 
 
-def _group(index: int, uuid: str, entry: Json) -> Group:
+def _group(index: int, uuid: str, entry: Json) -> cluster_data.Group:
     fields = Fields(f"invalid data for group '{uuid}': ", plain_object(entry))
     name = fields.text("name")
     policy = fields.get("alloc_policy", json_fields.as_alloc_policy)
     networks = fields.texts("networks")
     ipolicy = fields.get("ipolicy", json_fields.as_policy)
-    return Group(index, name, uuid, policy, fields.texts("tags"), networks, ipolicy)
+    return cluster_data.Group(index, name, uuid, policy, fields.texts("tags"), networks, ipolicy)
 
 
-def _node(index: int, name: str, entry: Json, groups: Mapping[str, int]) -> NodeData:
+def _node(index: int, name: str, entry: Json, groups: Mapping[str, int]) -> cluster_data.NodeData:
     fields = Fields(f"invalid data for node '{name}': ", plain_object(entry))
     tags = fields.optional("tags", json_fields.as_texts, ())
     offline, drained = fields.flag("offline"), fields.flag("drained")
@@ -126,8 +119,8 @@ def _node(index: int, name: str, entry: Json, groups: Mapping[str, int]) -> Node
         spindles = parameters.whole("spindle_count")
     storage: dict[str, Any] = {"spindles": spindles, "free_spindles": free_spindles, "exclusive": exclusive}
     if not live:
-        return NodeData(index, name, groups[uuid], node_cpus=0, offline=True, tags=tags, **storage)
-    return NodeData(
+        return cluster_data.NodeData(index, name, groups[uuid], node_cpus=0, offline=True, tags=tags, **storage)
+    return cluster_data.NodeData(
         index,
         name,
         groups[uuid],
@@ -155,7 +148,7 @@ def _places(instance: str, values: dict[str, Json], nodes: Mapping[str, int]) ->
         if node not in nodes:
             raise InputError(f"Unknown node '{node}' for instance {instance}")
         indices.append(nodes[node])
-    return {"primary": indices[0], "secondary": indices[1] if len(indices) > 1 else NO_NODE}
+    return {"primary": indices[0], "secondary": indices[1] if len(indices) > 1 else cluster_data.NO_NODE}
 
 
 def _network(instance: str, values: dict[str, Json]) -> str | None:
@@ -279,7 +272,7 @@ def _show(request: HailRequest, cluster: Cluster, document: IallocatorDocument |
         sys.stderr.write("Allocation on a dedicated cluster; using lost-allocations metrics.\n")
 
 
-def names_of(nodes: Mapping[int, Node], indices: Sequence[int]) -> list[str]:
+def names_of(nodes: Mapping[int, cluster_data.Node], indices: Sequence[int]) -> list[str]:
     """Return the names of the nodes at `indices`."""
     return [nodes[index].facts.name for index in indices]
 

@@ -10,9 +10,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import inf
 
+from gpolicy.analysis import violations
 from gpolicy.analysis.basis import Settled
-from gpolicy.analysis.node_violations import SPINDLE_RATIO, VCPU_RATIO, NodeVerdict, RatioBreach, node_verdicts
-from gpolicy.analysis.violations import PolicyJudge, PolicyViolation, Verdict, allowed_sizes
 from gpolicy.cluster.state import ClusterState, LiveInstance
 from gpolicy.ganeti.vocabulary import Path, Value
 from gpolicy.impact.comparison import Sides
@@ -25,9 +24,9 @@ class InstanceViolation:
 
     instance: str
     primary_node: str
-    before: PolicyViolation | None
+    before: violations.PolicyViolation | None
     """What it violates now; None if it conforms."""
-    after: PolicyViolation | None
+    after: violations.PolicyViolation | None
     """What it violates then; None if it conforms."""
 
 
@@ -39,8 +38,8 @@ class UnknownViolation:
     primary_node: str
     parameters: tuple[str, ...]
     """What the source does not show."""
-    before: Verdict
-    after: Verdict
+    before: violations.Verdict
+    after: violations.Verdict
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,9 +49,9 @@ class NodeViolation:
     node: str
     group: str
     """Its group after the changes."""
-    before: tuple[RatioBreach, ...]
+    before: tuple[violations.RatioBreach, ...]
     """The ratios that it exceeds now."""
-    after: tuple[RatioBreach, ...]
+    after: tuple[violations.RatioBreach, ...]
     """The ratios that it exceeds then."""
 
 
@@ -120,8 +119,8 @@ def violation_change(compared: Sides, settled: tuple[Settled | None, Settled | N
     `settled` are those of both states for `node_verdicts`. Raise GpolicyError where a group has no instance policy.
     """
     before, after, names = compared.before, compared.after, compared.names
-    then = PolicyJudge(after, {name: names.groups.get(name, ()) for name in after.groups})
-    now = PolicyJudge(
+    then = violations.PolicyJudge(after, {name: names.groups.get(name, ()) for name in after.groups})
+    now = violations.PolicyJudge(
         before, {name: _names_of_equal_pairs(group.effective, then, name) for name, group in before.groups.items()}
     )
     found: dict[str, list[InstanceViolation]] = {}
@@ -153,7 +152,7 @@ def violation_change(compared: Sides, settled: tuple[Settled | None, Settled | N
                     after=will.violation,
                 )
                 found.setdefault(f"{prefix}{kind}", []).append(item)
-    earlier, later = node_verdicts(before, settled[0]), node_verdicts(after, settled[1])
+    earlier, later = violations.node_verdicts(before, settled[0]), violations.node_verdicts(after, settled[1])
     nodes = [
         NodeViolation(node=name, group=verdict.group, before=earlier[name].breaches, after=verdict.breaches)
         for name, verdict in sorted(later.items())
@@ -168,7 +167,7 @@ def violation_change(compared: Sides, settled: tuple[Settled | None, Settled | N
     )
 
 
-def _unknown_nodes(compared: Sides, verdicts: Mapping[str, NodeVerdict]) -> Iterator[UnknownNodeViolation]:
+def _unknown_nodes(compared: Sides, verdicts: Mapping[str, violations.NodeVerdict]) -> Iterator[UnknownNodeViolation]:
     for name, verdict in sorted(verdicts.items()):
         if verdict.unknown and not verdict.breaches:
             before, after = _allowed(compared.before, name), _allowed(compared.after, name)
@@ -183,20 +182,27 @@ def _allowed(state: ClusterState, name: str) -> dict[str, float]:
     values = {**state.groups[node.group].effective, **state.effective_of_node(node)}
     cpus, spindles, count = (
         value if isinstance(value := values.get(path), int | float) else 1
-        for path in (("ipolicy", VCPU_RATIO), ("ipolicy", SPINDLE_RATIO), ("ndparams", "spindle_count"))
+        for path in (
+            ("ipolicy", violations.VCPU_RATIO),
+            ("ipolicy", violations.SPINDLE_RATIO),
+            ("ndparams", "spindle_count"),
+        )
     )
-    return {VCPU_RATIO: cpus, SPINDLE_RATIO: inf if state.has_exclusive_storage(node) else spindles * count}
+    return {
+        violations.VCPU_RATIO: cpus,
+        violations.SPINDLE_RATIO: inf if state.has_exclusive_storage(node) else spindles * count,
+    }
 
 
-def _names_of_equal_pairs(values: Mapping[Path, Value], then: PolicyJudge, group: str) -> list[str | None]:
+def _names_of_equal_pairs(values: Mapping[Path, Value], then: violations.PolicyJudge, group: str) -> list[str | None]:
     """Return the names that the pairs of a group have now: that of an equal pair after the changes."""
     later = then.policies.get(group)
     named = list(zip(later.pairs, later.names, strict=True)) if later else []
-    pairs = allowed_sizes(values, group, ()).pairs
+    pairs = violations.allowed_sizes(values, group, ()).pairs
     return [next((name for other, name in named if other == pair), None) for pair in pairs]
 
 
-def _same_measure(old: PolicyJudge, new: PolicyJudge, instance: LiveInstance) -> bool:
+def _same_measure(old: violations.PolicyJudge, new: violations.PolicyJudge, instance: LiveInstance) -> bool:
     """Return whether an instance is held against the same before and after, so that nothing changes for it."""
     one, other = old.policy(instance), new.policy(instance)
     same = (one.pairs, set(one.templates)) == (other.pairs, set(other.templates))

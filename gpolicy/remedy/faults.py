@@ -1,6 +1,6 @@
 """What is wrong with where instances are, and how much of it a move ends.
 
-The facts are those of `gpolicy.analysis.health`, `gpolicy.analysis.node_losses` and `gpolicy.analysis.node_violations`,
+The facts are those of `gpolicy.analysis.health`, `gpolicy.analysis.node_losses` and `gpolicy.analysis.violations`,
 read from the allocator's nodes: a search looks at many layouts, and a move changes two or three nodes.
 """
 
@@ -18,7 +18,7 @@ from gpolicy.allocator.engines import EngineCluster, engine_cluster
 from gpolicy.allocator.instance_moves import Moved
 from gpolicy.allocator.placement import Nodes
 from gpolicy.analysis.losses import Homeless, SureLosses, lose
-from gpolicy.analysis.node_violations import SPINDLE_RATIO, VCPU_RATIO, RatioBreach, ratio_breaches
+from gpolicy.analysis.violations import SPINDLE_RATIO, VCPU_RATIO, RatioBreach, ratio_breaches
 from gpolicy.ganeti.amounts import compared_sizes
 from gpolicy.printable import some
 

@@ -20,18 +20,10 @@ from gpolicy.ganeti.commands import Command, call
 from gpolicy.ganeti.releases import VERSIONS, release_of
 from gpolicy.ganeti.vocabulary import Value
 from gpolicy.json_values import Key, Shape, plain
+from gpolicy.plan import plan_file
 from gpolicy.plan.changes import NODES, words
 from gpolicy.plan.effects import ADMIN_STATE, Contents, Effect, Observed, contents, observed, relocated
 from gpolicy.plan.plan import ANSWER_KEY, OBSERVED, effect_shape
-from gpolicy.plan.plan_file import (
-    check_text,
-    checked_object,
-    plan_in,
-    read_effect,
-    read_observed,
-    read_procedure_file,
-    read_snapshot,
-)
 from gpolicy.plan.rebuilding import first_difference
 from gpolicy.plan.signature import Signers
 from gpolicy.plan.step import Inverse, Procedure, Step, Wave, planned
@@ -274,12 +266,12 @@ SAVED: Final = Shape(SavedRemedy, optional="answer").with_keys(
 def read_procedure(path: FilePath, signers: Signers | None = None) -> Procedure:
     """Return the plan or the remedy in a file. Raise InputError if it is neither, as `read_plan` does."""
     hint = "make a plan with `gpolicy plan --save FILE`, or a remedy with `gpolicy remedy --save FILE`"
-    return read_procedure_file(path, signers, procedure_in, hint)
+    return plan_file.read_procedure_file(path, signers, procedure_in, hint)
 
 
 def procedure_in(written: Record) -> Procedure:
     """Return the plan or the remedy in the content of a file."""
-    return _remedy(written) if written.fields.get("kind") == KIND else plan_in(written)
+    return _remedy(written) if written.fields.get("kind") == KIND else plan_file.plan_in(written)
 
 
 def _remedy(written: Record) -> SavedRemedy:
@@ -294,16 +286,16 @@ def _remedy(written: Record) -> SavedRemedy:
     if release and release not in VERSIONS:
         raise InputError(f"{written.where}: there is no Ganeti release {shown(release)!r}", hint=_REMAKE)
     moves = [_move(item) for item in written.objects("steps")]
-    observed = {name: read_observed(item) for name, item in written.records("observed")}
+    observed = {name: plan_file.read_observed(item) for name, item in written.records("observed")}
     residents = written.record("residents")
     found = SavedRemedy(
-        cluster=check_text(written, "cluster_name"),
+        cluster=plan_file.check_text(written, "cluster_name"),
         cluster_uuid=written.text_or_none("cluster_uuid"),
-        source=check_text(written, "source"),
+        source=plan_file.check_text(written, "source"),
         version=release,
         observed=observed,
         gaps=tuple(read_part(Unreadable, gap) for gap in written.objects("not_shown")),
-        snapshot=read_snapshot(written),
+        snapshot=plan_file.read_snapshot(written),
         supposed=_supposed(written),
         residents={name: residents.texts(name) for name in residents.fields},
         moves=tuple(moves),
@@ -314,7 +306,7 @@ def _remedy(written: Record) -> SavedRemedy:
 
 
 def _move(written: Record) -> Move:
-    instance = check_text(written, "instance")
+    instance = plan_file.check_text(written, "instance")
     commands, back = (tuple(_command(item, instance) for item in written.objects(key)) for key in ("commands", "back"))
     move = Move(
         job_set=written.whole("job_set"),
@@ -384,7 +376,7 @@ def _supposed(written: Record) -> Supposed | None:
         return None
     supposes = written.record("supposes")
     items = supposes.objects("effects")
-    effects = tuple(map(read_effect, items))
+    effects = tuple(map(plan_file.read_effect, items))
     for effect, item in zip(effects, items, strict=True):
-        checked_object(effect.object, item.where)
-    return Supposed(check_text(supposes, "file"), supposes.flag("is_plan"), effects)
+        plan_file.checked_object(effect.object, item.where)
+    return Supposed(plan_file.check_text(supposes, "file"), supposes.flag("is_plan"), effects)

@@ -13,10 +13,9 @@ from gpolicy.analysis.counted_cluster import Fit
 from gpolicy.analysis.declared_resources import DeclaredNumber
 from gpolicy.analysis.losses import Loss
 from gpolicy.analysis.node_losses import GroupRedundancy
-from gpolicy.analysis.node_violations import SPINDLE_RATIO, VCPU_RATIO, RatioBreach
 from gpolicy.analysis.resource_models import GroupModel, NodeModel
 from gpolicy.analysis.shown_score import Score, ScoreComponent
-from gpolicy.analysis.violations import ParameterBreach, PolicyViolation
+from gpolicy.analysis.violations import SPINDLE_RATIO, VCPU_RATIO, ParameterBreach, PolicyViolation, RatioBreach
 from gpolicy.impact.capacity_change import AllocationVectors, FitChange
 from gpolicy.impact.exclusive_storage_change import DiskFinding
 from gpolicy.impact.impact import GroupRedundancyChange, Impact, RedundancyChange

@@ -9,7 +9,7 @@ import pytest
 
 from gpolicy.analysis.capacity import CapacityReport, capacity
 from gpolicy.analysis.declared_resources import uncounted
-from gpolicy.analysis.metadata_room import MetadataRoom, NodeRoom, metadata_rooms
+from gpolicy.analysis.volume_resources import MetadataRoom, NodeRoom, metadata_rooms
 from gpolicy.cluster.state import ClusterState, LiveDisk, LiveInstance
 from gpolicy.cluster.terms import GroupTerms, VolumeTerms
 from gpolicy.ganeti.vocabulary import DRBD_METADATA, Values

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from gpolicy.analysis.node_violations import node_verdicts
+from gpolicy.analysis.violations import node_verdicts
 from gpolicy.cluster.state import ClusterState, Resources
 from gpolicy.errors import GpolicyError
 from tests.analysis.full_nodes import instances, node, state, text

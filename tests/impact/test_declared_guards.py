@@ -12,9 +12,8 @@ from gpolicy.analysis.binding import Binding, Cause
 from gpolicy.analysis.counted_cluster import Fit
 from gpolicy.analysis.losses import Homeless, Loss
 from gpolicy.analysis.node_losses import GroupRedundancy
-from gpolicy.analysis.node_violations import RatioBreach
 from gpolicy.analysis.shown_score import Score
-from gpolicy.analysis.violations import PolicyViolation, Verdict
+from gpolicy.analysis.violations import PolicyViolation, RatioBreach, Verdict
 from gpolicy.impact.capacity_change import CapacityChange, FitChange, GroupCapacityChange
 from gpolicy.impact.declared_guards import TAKES_INSTANCES, declared_guards, failures_asked
 from gpolicy.impact.impact import GroupRedundancyChange, Impact, RedundancyChange

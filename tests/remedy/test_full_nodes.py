@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpolicy.analysis.node_violations import node_verdicts
+from gpolicy.analysis.violations import node_verdicts
 from gpolicy.remedy.faults import FaultKind
 from gpolicy.remedy.remedy import RemedyReport
 from tests.analysis.full_nodes import instances, node, state

@@ -14,7 +14,7 @@ from gpolicy.allocator.instance_moves import InstanceMove, MoveKind, apply_move,
 from gpolicy.analysis.health import CONFLICTS, LocationFacts
 from gpolicy.analysis.loaded_state import load_state
 from gpolicy.analysis.node_losses import group_redundancy
-from gpolicy.analysis.node_violations import node_verdicts
+from gpolicy.analysis.violations import node_verdicts
 from gpolicy.cluster.state import ClusterState
 from gpolicy.remedy.faults import RATIOS, Fault, FaultKind, Layout, Places, find_faults
 from gpolicy.remedy.moving import ANY_MOVE, Movers, Trial

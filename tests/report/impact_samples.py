@@ -20,10 +20,9 @@ from gpolicy.analysis.health import (
 )
 from gpolicy.analysis.losses import Homeless, Loss
 from gpolicy.analysis.node_losses import GroupRedundancy, Shortage
-from gpolicy.analysis.node_violations import RatioBreach
 from gpolicy.analysis.resource_models import GroupModel, Model, NodeModel, ResourceModel
 from gpolicy.analysis.shown_score import Score, ScoreComponent
-from gpolicy.analysis.violations import ParameterBreach, PolicyViolation, Verdict
+from gpolicy.analysis.violations import ParameterBreach, PolicyViolation, RatioBreach, Verdict
 from gpolicy.cluster.terms import VolumeTerms
 from gpolicy.cluster.volume_pools import VolumesFrom
 from gpolicy.impact.capacity_change import AllocationVectors, CapacityChange, FitChange, GroupCapacityChange
