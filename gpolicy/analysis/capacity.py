@@ -20,14 +20,14 @@ from typing import Final
 
 from gpolicy.allocator.cluster_data import DiskTemplate, Instance, Spec, SpecPair
 from gpolicy.allocator.cluster_score import WEIGHTS, Weights
-from gpolicy.allocator.engines import TooLongError
+from gpolicy.allocator.engines import TooLongError, is_redundant
 from gpolicy.allocator.repeated_allocation import AllocationState
 from gpolicy.analysis import loaded_state
 from gpolicy.analysis.allocator_input import Unknown
 from gpolicy.analysis.basis import StateReport, origin_of
 from gpolicy.analysis.binding import Binding, Cause, Stranded, room
 from gpolicy.analysis.counted_cluster import CountedCluster, Fit
-from gpolicy.analysis.hail import reports_disk
+from gpolicy.analysis.hail import as_reported, reports_disk
 from gpolicy.analysis.loaded_state import LoadedState
 from gpolicy.analysis.node_use import node_uses
 from gpolicy.analysis.policy_limits import OF_HTOOLS, Cure, PolicyLimit, declared_limit_of, find_cure, limit_of
@@ -178,7 +178,8 @@ class CapacityReport(StateReport):
     `cluster` is None for a request of one group, and where a group is not known or groups have different limits.
 
     `what_if` says what is counted otherwise than by Ganeti on request, `policy_limits` what other values of the policy
-    would give where its numbers limit (on request). Of the groups `unchecked`, no spindles are checked.
+    would give where its numbers limit (on request). Of the groups `unchecked`, no spindles are checked. In the groups
+    `without_disk`, hail refuses a request for the template, since Ganeti tells it of no disk; here disk counts.
     """
 
     groups: tuple[GroupCapacity, ...]
@@ -187,6 +188,7 @@ class CapacityReport(StateReport):
     metadata: tuple[MetadataRoom, ...] = ()
     policy_limits: tuple[PolicyLimit, ...] = ()
     unchecked: tuple[str, ...] = ()
+    without_disk: tuple[str, ...] = ()
 
 
 _UNCHECKED: Final = (
@@ -266,11 +268,20 @@ def capacity(  # noqa: PLR0913 (each is a choice of its own)
         metadata=metadata,
         policy_limits=tuple(numbers),
         unchecked=tuple(unchecked),
+        without_disk=tuple(name for name, cluster in chosen.items() if _hail_refuses(cluster)),
         limits=in_force,
         what_if=(*state.supposed, *other_weights(weights)),
         unknown=unknown,
         nodes_before=node_uses(state, (loaded.groups[group] if group else loaded.whole).cluster.nodes.values(), group),
     )
+
+
+def _hail_refuses(counted: CountedCluster) -> bool:
+    """Whether hail refuses requests for the template, and that only for what Ganeti tells it of disk."""
+    if reports_disk(counted.template) or counted.asked_for or not counted.rules.failures or counted.loss is not None:
+        return False
+    nodes = as_reported(counted.cluster.nodes, counted.template)
+    return not is_redundant(nodes, counted.cluster.instances, counted.rules)
 
 
 def _other_values(

@@ -62,7 +62,7 @@ class CountedCluster:
     smallest physical volume of nodes, by name, where known. `split` instances are mirrored, but on a node of another
     group, and count on their primary only. `weights` are those of the score, `limits` those of the policy. Results are
     remembered. `hail` is what the parameters of the cluster make of hail. `asked_for` is the template by which Ganeti
-    reports disk (`reports_disk`), None where it is not known.
+    reports disk (`reports_disk`), None where no request is counted.
     """
 
     data: ClusterData

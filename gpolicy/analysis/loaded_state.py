@@ -71,7 +71,7 @@ def load_state(
 ) -> LoadedState:
     """Load what is known of `state`. Instances get `template`, by default the first of the policy that is enabled.
 
-    Where the source does not say which are enabled, the first one is no more than a guess: disk counts all the same.
+    The first one is no more than a guess at what people ask for: disk counts, whether Ganeti reports it or not.
 
     `weights` are those of the score.
     With `declared`, what hv_state and disk_state declare goes before measured figures. A cluster with the same numbers
@@ -204,7 +204,7 @@ def _load(
             limits,
             hspace_data=_decisive(hspace),
             hail=settled.hail,
-            asked_for=template_of_part if template or enabled is not None else None,
+            asked_for=template,
             budget=Budget(each=steps),
         )
         found = next((item for item in known if item.gives_the_same(made)), made)

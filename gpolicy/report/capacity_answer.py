@@ -84,6 +84,9 @@ def capacity_answer(
 def _unchecked(report: CapacityReport) -> Iterator[str]:
     if report.unchecked:
         yield f"spindles not checked in {named('group', report.unchecked)}"
+    if report.without_disk:
+        where = named("group", report.without_disk)
+        yield f"hail refuses such instances in {where} today: Ganeti tells it of no disk (--template counts another)"
 
 
 def told_of(report: CapacityReport) -> list[GroupCapacity]:
