@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from gpolicy.errors import GpolicyError as GpolicyError
     from gpolicy.evacuate.evacuation import EvacuationReport as EvacuationReport
     from gpolicy.evacuate.evacuation import EvacuationRequest as EvacuationRequest
+    from gpolicy.evacuate.waves import WavesReport as WavesReport
     from gpolicy.plan.plan import Plan as Plan
     from gpolicy.plan.plan_file import read_plan as read_plan
     from gpolicy.policy.loading import load_policy as load_policy
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from gpolicy.use_cases.questions import fill_group as fill_group
     from gpolicy.use_cases.questions import find_evacuation as find_evacuation
     from gpolicy.use_cases.questions import find_remedy as find_remedy
+    from gpolicy.use_cases.questions import find_waves as find_waves
     from gpolicy.use_cases.questions import open_cluster as open_cluster
     from gpolicy.use_cases.questions import place_instance as place_instance
     from gpolicy.use_cases.questions import size_group as size_group
@@ -58,6 +60,7 @@ _BY_MODULE = {
     "drift.comparing": "DriftReport",
     "errors": "GpolicyError",
     "evacuate.evacuation": "EvacuationReport EvacuationRequest",
+    "evacuate.waves": "WavesReport",
     "plan.plan": "Plan",
     "plan.plan_file": "read_plan",
     "policy.loading": "load_policy",
@@ -68,8 +71,8 @@ _BY_MODULE = {
     "suggest.suggestion": "SuggestReport SuggestRequest",
     "use_cases.changes": "PlanRequest PlannedChange plan_change",
     "use_cases.policies": "CheckedPolicy PolicyError check_policy find_drift run_tests show_policy",
-    "use_cases.questions": "OpenedCluster count_capacity fill_group find_evacuation find_remedy open_cluster"
-    " place_instance size_group suggest_sizes",
+    "use_cases.questions": "OpenedCluster count_capacity fill_group find_evacuation find_remedy find_waves"
+    " open_cluster place_instance size_group suggest_sizes",
     "what_if.filling": "FullReport",
     "what_if.sizing": "SizeReport SizeRequest",
 }

@@ -325,7 +325,13 @@ class SureLosses:
         key = (source, size, kind)
         if key not in self._takers:
             others = [index for index in self._nodes if index != source]
-            found = zip(others, obstacles(self._nodes, instance, others, cpus=self._cpus), strict=True)
-            taking = (index for index, obstacle in found if obstacle is None)
+            if instance.template.movable_foreign and not instance.forthcoming:  # only memory, CPUs and tags count
+                memory = instance.memory if instance.uses_memory else 0
+                cpus = max(0, instance.vcpus) if instance.online else 0
+                near = (index for index in others if may_migrate(self._nodes[source], self._nodes[index]))
+                taking = (index for index in near if self._takes(self._nodes[index], memory, cpus))
+            else:
+                found = zip(others, obstacles(self._nodes, instance, others, cpus=self._cpus), strict=True)
+                taking = (index for index, obstacle in found if obstacle is None)
             self._takers[key] = tuple(islice(taking, self._enough + 1))
         return self._takers[key]

@@ -21,6 +21,11 @@ def colour_nodes(graph: Graph) -> Found:
     return sorted(found, key=lambda result: len(result[1]))
 
 
+def fewest_colours(found: Found) -> list[list[int]]:
+    """Return what counts for hroller: of the algorithms with as few colours as the first one, the last one's."""
+    return [colours for _, colours in found if len(colours) == len(found[0][1])][-1]
+
+
 def _by_colour(colours: Colours) -> list[list[int]]:
     classes: list[list[int]] = [[] for _ in range(max(colours.values()) + 1)]
     for vertex in sorted(colours):

@@ -7,7 +7,7 @@ import sys
 from gpolicy.allocator.enumerations import NO_NODE
 from gpolicy.errors import InputError
 from gpolicy.htools import backends
-from gpolicy.htools.colouring import colour_nodes
+from gpolicy.htools.colouring import colour_nodes, fewest_colours
 from gpolicy.htools.haskell_text import shown_ints, shown_strings
 from gpolicy.htools.reboot_groups import is_redundant, split_groups
 
@@ -37,17 +37,15 @@ def run(options: Options) -> None:
     chosen = _chosen_nodes(options, cluster, nodes)
     if not chosen:
         raise InputError("Cannot create node graph")
-    graph = _conflicts(options, cluster, nodes, chosen)
+    graph = find_conflicts(options, cluster, nodes, chosen)
     found = colour_nodes(graph)
     if options.verbosity > 2:
         edges = ",".join(f"({node},{shown_ints(others)})" for node, others in graph.items())
         sys.stdout.write(f"Node Graph: array ({min(graph)},{max(graph)}) [{edges}]\n")
-    # of the algorithms with as few colours as the first one, the last one counts
-    _, colours = [result for result in found if len(result[1]) == len(found[0][1])][-1]
     groups = split_groups(
         nodes,
         cluster.instances,
-        colours,
+        fewest_colours(found),
         ignore_non_redundant=options.ignore_non_redundant,
         full_evacuation=options.full_evacuation,
     )
@@ -90,7 +88,7 @@ def _chosen_nodes(options: Options, cluster: Cluster, nodes: Mapping[int, Node])
     return chosen
 
 
-def _conflicts(
+def find_conflicts(
     options: Options, cluster: Cluster, nodes: Mapping[int, Node], chosen: Mapping[int, Node]
 ) -> dict[int, list[int]]:
     """Return the neighbours of all nodes from the first chosen one to the last, in hroller's order.

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from gpolicy.analysis.request_words import Words
     from gpolicy.analysis.spec_pairs import PairNames
     from gpolicy.evacuate.evacuation import EvacuationReport, EvacuationRequest
+    from gpolicy.evacuate.waves import WavesReport
     from gpolicy.plan.plan import Plan
     from gpolicy.remedy.remedy import RemedyReport
     from gpolicy.stopping import Stop
@@ -214,6 +215,22 @@ def find_evacuation(
     from gpolicy.evacuate.evacuating import find_evacuation as find  # noqa: PLC0415
 
     with working("asking hail") as tell:
+        return find(cluster.state, replace(request, declared=cluster.resource_model), tell, stop)
+
+
+def find_waves(
+    cluster: OpenedCluster, request: EvacuationRequest, *, stop: Stop | None = None, working: Working = quietly
+) -> WavesReport:
+    """Return in which waves the nodes of a request (none named: all) are rebooted or upgraded so that nothing stops.
+
+    Of the request `nodes` or `group`, `ignore_soft_errors` and `rate` count. The nodes that are left when `stop` ends
+    the search go one by one. Raise RequestError for a request without sense on this cluster.
+
+    For example, `[wave.nodes for wave in find_waves(cluster, EvacuationRequest()).waves]` is the order of the nodes.
+    """
+    from gpolicy.evacuate.in_turn import find_waves as find  # noqa: PLC0415
+
+    with working("looking for waves") as tell:
         return find(cluster.state, replace(request, declared=cluster.resource_model), tell, stop)
 
 
