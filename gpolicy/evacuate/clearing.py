@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import islice
 from typing import Final
 
 from gpolicy.allocator.cluster_data import Instance, NodeData
@@ -25,6 +26,8 @@ from gpolicy.remedy.moving import Movers
 
 SOFT: Final = {Cause.TAGS, Cause.RESERVE, Cause.REDUNDANCY, Cause.VCPU_RATIO, Cause.SPINDLE_RATIO}
 """What `gnt-node evacuate --ignore-soft-errors` ignores."""
+_MOST_TRIES: Final = 100
+"""How many other instances are asked to make room for those of one node."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +52,11 @@ class Cleared:
     moved: tuple[int, ...] = ()
     halted: Mapping[int, Refused] = field(default_factory=dict)
 
+    @property
+    def is_best(self) -> bool:
+        """Whether all are halted that nothing moves, and no others."""
+        return all(why.fixed for why in self.halted.values())
+
 
 @dataclass(frozen=True)
 class Clearing:
@@ -69,7 +77,8 @@ class Clearing:
     force: bool = False
     copies: bool = False
     _alone: dict[int, Cleared] = field(default_factory=dict)
-    _known: dict[int, frozenset[str]] = field(default_factory=dict)
+    _first: dict[int, Cleared] = field(default_factory=dict)
+    _known: dict[tuple[int, bool], frozenset[str]] = field(default_factory=dict)
 
     @property
     def nothing(self) -> Cleared:
@@ -82,9 +91,10 @@ class Clearing:
 
     @cached_property
     def _members(self) -> Mapping[int, list[int]]:
-        """The nodes of each group that take instances, the last first: these are cleared last."""
+        """The nodes of each group that take instances: those that are new already first, then the last, as they wait."""
         found: dict[int, list[int]] = {}
-        for index in sorted(self.facts.keys() - self.closed_to_all.keys(), reverse=True):
+        usable = self.facts.keys() - self.closed_to_all.keys()
+        for index in sorted(usable, key=lambda index: (self.after[index] is not self.facts[index], -index)):
             found.setdefault(self.facts[index].group, []).append(index)
         return found
 
@@ -98,24 +108,74 @@ class Clearing:
         return self._alone[index]
 
     def clear_first(self, index: int) -> Cleared:
-        """Return one node cleared, and no other, with N+1 no worse: for that, too, instances may be halted."""
-        found = self.clear_alone(index)
-        if self.newly_homeless(found):
-            return self._close(self.nothing, index, smallest_first=False, alone=True, each=True)
-        return found
+        """Return one node cleared, and no other, with N+1 no worse: for that, too, instances may be halted.
+
+        Where that keeps more of them running, others make room first, or disks are copied if that is allowed.
+        """
+        if index not in self._first:
+            found = self.clear_alone(index)
+            if self.newly_homeless(found):
+                found = self._close(self.nothing, index, smallest_first=False, alone=True, each=True)
+            found = self._with_help(found, index)
+            if self.copies and not found.is_best:
+                copied = self._close(self.nothing, index, smallest_first=False, alone=True, each=True, copies=True)
+                found = min(found, copied, key=lambda item: len(item.halted))
+            self._first[index] = found
+        return self._first[index]
+
+    def _with_help(self, best: Cleared, index: int) -> Cleared:
+        """Return a node cleared after moves of other instances that make room, if fewer are halted then."""
+        helped = self.nothing
+        while not best.is_best:
+            for number in islice(self._helpers(best, index), _MOST_TRIES):
+                there = self._moved(helped, number, index)
+                found = there and self._close(there, index, smallest_first=False, alone=True, each=True)
+                if there and found and len(found.halted) < len(best.halted):
+                    best, helped = found, there
+                    break
+            else:
+                break
+        return best
+
+    def _helpers(self, here: Cleared, index: int) -> list[int]:
+        """Return the running instances on the nodes that the halted ones could go to."""
+        stuck = [self.start.instances[number] for number, why in here.halted.items() if not why.fixed]
+        group = self._members.get(self.facts[index].group, ())
+        others = sorted(({item.secondary for item in stuck} - {NO_NODE} or {*group}) - {index})
+        found = (number for other in others for number in self.start.nodes[other].primaries)
+        return [number for number in found if number in self.running and number not in here.moved]
+
+    def _moved(self, here: Cleared, number: int, index: int) -> Cleared | None:
+        """Return `here` after a move of one instance to a node other than `index`; None if N+1 is worse then."""
+        layout = copy(self.start)
+        layout.nodes, layout.instances = here.nodes, here.instances
+        found = self._leave(layout, here.instances[number], frozenset({index}), copies=False)
+        if isinstance(found, Refused):
+            return None
+        nodes, instances = {**here.nodes, **found.changed}, {**here.instances, number: found.instance}
+        there = Cleared(nodes, instances, moved=(*here.moved, number))
+        return None if self.newly_homeless(there) else there
 
     def join(self, here: Cleared, index: int) -> Cleared | Refused:
         """Return `here` with one more node cleared; why not, if an instance would be halted for it that need not."""
         for number in here.nodes[index].primaries:
             if number in self.running and number not in self.pinned and here.instances[number].secondary in here.closed:
-                return Refused(f"{here.instances[number].name} has both of its nodes among them")
+                other = self.facts[here.instances[number].secondary].name
+                return Refused(f"{self.facts[index].name} and {other} are both nodes of {here.instances[number].name}")
         try:
             return self._close(here, index, smallest_first=False)
         except _HaltedError as halted:
             return halted.why
 
     def _close(
-        self, here: Cleared, index: int, *, smallest_first: bool, alone: bool = False, each: bool = False
+        self,
+        here: Cleared,
+        index: int,
+        *,
+        smallest_first: bool,
+        alone: bool = False,
+        each: bool = False,
+        copies: bool = False,
     ) -> Cleared:
         """Return `here` with one more node cleared. `each`: N+1 is looked at after each move, not by the caller."""
         layout = copy(self.start)  # `try_move` reads its nodes and instances, which change here
@@ -125,13 +185,14 @@ class Clearing:
         own = [number for number in layout.nodes[index].primaries if number in self.running]
         sign = 1 if smallest_first else -1
         for number in sorted(own, key=lambda one: (instances[one].secondary == NO_NODE, sign * instances[one].memory)):
-            found = self._leave(layout, instances[number], closed, copies=alone and self.copies)
+            found = self._leave(layout, instances[number], closed, copies=copies)
             if isinstance(found, Moved) and each:
                 there = Cleared({**nodes, **found.changed}, {**instances, number: found.instance}, closed)
                 if reason := self.newly_homeless(there):
                     found = Refused(reason, soft=True)
             if isinstance(found, Refused):
-                if not (alone or found.fixed or number in self.clear_alone(index).halted):
+                guest = self.start.instances[number].primary != index
+                if not alone and (guest or not (found.fixed or self._must_halt(number, index))):
                     raise _HaltedError(found)
                 halted[number] = found
                 continue
@@ -141,10 +202,15 @@ class Clearing:
             moved[number] = None
         return Cleared(nodes, instances, closed, tuple(moved), halted)
 
+    def _must_halt(self, number: int, index: int) -> bool:
+        return number in self.clear_alone(index).halted and number in self.clear_first(index).halted
+
     def _leave(self, layout: Layout, item: Instance, closed: frozenset[int], *, copies: bool) -> Moved | Refused:
         """Return how an instance leaves its node for one that is not `closed`, or why it cannot."""
         if item.index in self.pinned:
             return Refused(self.pinned[item.index], fixed=True)
+        if item.secondary != NO_NODE and item.primary != self.start.instances[item.index].primary:
+            return Refused(f"{item.name} came to {self.facts[item.primary].name} for the sake of others")
         refused: list[Refused] = []
         causes: Counter[str] = Counter()
         for move in self._moves(item, closed, copies=copies):
@@ -160,7 +226,7 @@ class Clearing:
             return Refused("its group has no other node that takes instances", fixed=len(closed) == 1)
         soft = any(one.soft for one in refused)
         if causes.total() == 1:
-            return refused[0]
+            return replace(refused[0], fixed=refused[0].fixed and (item.secondary != NO_NODE or len(closed) == 1))
         more = f"; {count(causes.total() - 1, 'other node')} refuse it, too"
         return replace(refused[0], reason=f"{refused[0].reason}{more}", soft=soft, fixed=False)
 
@@ -180,7 +246,7 @@ class Clearing:
         if target not in layout.nodes:
             return Refused("its secondary node is in a group that is left out", fixed=True)
         name, home = self.facts[target].name, self.start.instances[item.index].primary
-        if target in closed:  # a guest: it came from there
+        if target in closed:
             return Refused(f"{item.name} has both of its nodes among them")
         if target in self.closed_to_all:
             return Refused(f"its secondary node {name} is {self.closed_to_all[target]}", fixed=True)
@@ -216,18 +282,20 @@ class Clearing:
         """Return which loss of one more node cannot be absorbed while the cleared nodes are down, and could before.
 
         What cannot be helped does not count: mirrored instances whose other node is down, what each node's absence
-        alone does, and what leaves it, which would be down otherwise.
+        alone does, and what leaves it even if it goes alone, for that would be down otherwise.
         """
         lost = {} if self.force else {name: why for name, why in self._lost(here).items() if name not in self._homeless}
-        inherent = frozenset[str]().union(*map(self._inherent, here.closed)) if lost else frozenset()
+        alone = len(here.closed) == 1
+        inherent = {name for index in here.closed if lost for name in self._inherent(index, alone=alone)}
         return next((why for name, why in lost.items() if name not in inherent), "")
 
-    def _inherent(self, index: int) -> frozenset[str]:
-        if index not in self._known:
+    def _inherent(self, index: int, *, alone: bool) -> frozenset[str]:
+        if (index, alone) not in self._known:
             own = {self.start.instances[number].name for number in self.start.nodes[index].primaries}
+            own = own if alone else own & self._lost(self.clear_first(index)).keys()
             away = Cleared(self.start.nodes, self.start.instances, frozenset({index}))
-            self._known[index] = frozenset({*self._lost(away), *(own & self._lost(self.clear_alone(index)).keys())})
-        return self._known[index]
+            self._known[index, alone] = frozenset({*self._lost(away), *own})
+        return self._known[index, alone]
 
     def _lost(self, here: Cleared) -> dict[str, str]:
         """Return the instances that find no node if one more is lost while the cleared nodes are down, and why."""
@@ -262,26 +330,24 @@ class Clearing:
         An instance stays where nothing lets it back: its node is drained, or migration tags forbid it after an upgrade.
         """
         nodes, instances, back = {**here.nodes}, {**here.instances}, []
+        facts = {**self.facts, **{index: self.after[index] for index in here.closed}}
         for number in reversed(here.moved):
             item, home = instances[number], self.start.instances[number].primary
             mirrored = item.secondary != NO_NODE
             move = InstanceMove(MoveKind.FAILOVER, item) if mirrored else InstanceMove(MoveKind.FAILOVER_TO, item, home)
             moved = apply_move(nodes, move, force=True)
-            if home not in self.closed_to_all and self._may_return(item.primary, home):
+            ours = self.facts[item.primary].migration_tags <= facts[home].receivable_tags
+            if home not in self.closed_to_all and ours:
                 back.append(move)
                 if isinstance(moved, Moved):
                     nodes.update(moved.changed)
                     instances[number] = moved.instance
-        facts = {**self.facts, **{index: self.after[index] for index in here.closed}}
         secondaries = all(
             instances[number].secondary == self.start.instances[number].secondary for number in here.moved
         )
         start = self.start if len(back) == len(here.moved) and secondaries else self.start.reached(nodes, instances)
         same = start is self.start and all(facts[index] is self.facts[index] for index in here.closed)
-        return back, self if same else replace(self, start=start, facts=facts, _alone={}, _known={})
-
-    def _may_return(self, source: int, home: int) -> bool:
-        return self.facts[source].migration_tags <= self.after[home].receivable_tags
+        return back, self if same else replace(self, start=start, facts=facts, _alone={}, _first={}, _known={})
 
 
 class _HaltedError(Exception):

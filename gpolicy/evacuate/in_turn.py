@@ -81,7 +81,9 @@ def find_waves(
     found = search.find(clearing, groups)
     if master:
         here = found[-1].following if found else clearing
-        found.append(_Found(here, here.clear_first(indices[master]), "it is the master"))
+        found.append(
+            _Found(here, here.clear_first(indices[master]), "it is the master: gnt-cluster master-failover first")
+        )
     waves, at = [], state
     for item in found:
         waves.append(_wave(at, item, upgrade))
@@ -89,7 +91,7 @@ def find_waves(
     extra = len(waves) > len(groups) > 0
     softly = None
     if any(item.cleared.halted for item in found) and not request.ignore_soft_errors:
-        forced = replace(clearing, force=True, _alone={})
+        forced = replace(clearing, force=True, _alone={}, _first={})
         softly = sum(len(forced.clear_alone(index).halted) for index in nodes)
     return WavesReport(
         **origin_of(state),
@@ -202,6 +204,8 @@ def _clearing(
             pinned[index] = "its nodes are in groups of which one is left out"
         elif item.secondary == NO_NODE and not item.template.externally_mirrored:
             pinned[index] = f"nothing moves {instance.disk_template} disks live"
+        elif not item.status.running:
+            pinned[index] = f"it runs, but is marked as {instance.admin_state}: its memory is not counted"
         elif instance.always_failover:
             pinned[index] = "always_failover: Ganeti stops it, and starts it on the other node"
     return Clearing(
@@ -290,7 +294,7 @@ class _Search:
         """Return as many of the nodes as go together with the first one, and why the others do not."""
         first = left[0]
         if clearing.copies:  # what is in the way of one node may go with another one
-            easy = (index for index in left if all(one.fixed for one in clearing.clear_first(index).halted.values()))
+            easy = (index for index in left if clearing.clear_first(index).is_best)
             first = next(easy, first)
         for carefully in (False, True):
             here, refused = clearing.clear_first(first), dict[int, str]()

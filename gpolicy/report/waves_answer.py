@@ -7,21 +7,16 @@ from typing import Any, Final
 
 from gpolicy.colour import Tone
 from gpolicy.evacuate.waves import HaltedInstance, Upgrade, Wave, WaveMove, WavesReport
-from gpolicy.ganeti.commands import shell_line
-from gpolicy.json_shape import COUNT, FROM_ONE, TEXTS, Document, Key, Many, Shape
-from gpolicy.printable import count, some
+from gpolicy.json_shape import COUNT, FROM_ONE, Document, Key, Many, Shape
+from gpolicy.printable import count
 from gpolicy.report.answer import (
     NOTHING,
     Answer,
     Cell,
-    Entries,
-    Entry,
     Figure,
-    Line,
     Name,
     Number,
     Section,
-    Style,
     Table,
     Weight,
     about,
@@ -44,56 +39,48 @@ def waves_answer(report: WavesReport, *, is_kept: bool = False) -> Answer:
     return Answer(
         verb="evacuate",
         title="In which order nodes go on cluster",
-        **about(report, *_grounds(report), rate),
+        **about(report, _upgrade(report), rate),
         verdict=f"{supposing(report.what_if)}{_verdict(report)}",
         tone=Tone.BAD if report.halted else Tone.GOOD,
         figures=(
             Figure("waves", f"{len(report.waves):,}", about="waves"),
             Figure("hroller", *_hroller(report), about="waves"),
             Figure("shut down", f"{len(report.halted):,}", about="halted"),
-            Figure("to copy", rough_size(report.copied) if report.copied else NOTHING, about="waves"),
+            Figure("to copy", rough_size(report.copied), about="waves"),
         ),
-        sections=(_halted(report), _waves(report), _moves(report), _commands(report)),
+        sections=(_waves(report), _halted(report), _moves(report)),
         notes=(
             "" if report.exhaustive else "the search ended early, by --seconds or Ctrl-C: fewer waves may be enough",
             *report.apart,
             *report.notes,
         ),
         next=tuple(_next(report, is_kept=is_kept)),
-        rows_with="with --details, or in --format json",
     )
 
 
 def _verdict(report: WavesReport) -> str:
-    stops = "nothing stops"
-    if halted := len({item.instance for item in report.halted}):
-        stops = f"{count(halted, 'instance')} must be shut down"
-    waves = count(len(report.waves), "wave")
-    nodes = f"{count(len(report.leaving), 'node')} in {waves}"
-    if not report.waves:
-        return "No node is to go"
+    halted = len({item.instance for item in report.halted})
+    stops = f"{count(halted, 'instance')} must be shut down" if halted else "nothing stops"
+    waves, nodes = count(len(report.waves), "wave"), count(len(report.leaving), "node")
     if report.upgrade is None:
-        return f"{nodes}: {stops}"
-    copied = f"; {rough_size(report.copied)} to copy" if report.copied else ""
-    return f"Upgrade {report.upgrade.old} to {report.upgrade.new} in {waves}, {nodes.partition(' in ')[0]}: {stops}{copied}"
+        return f"{nodes} in {waves}: {stops}"
+    copied = f"{rough_size(report.copied)} to copy" if report.copied else "no disk to copy"
+    return f"Upgrade {report.upgrade.old} to {report.upgrade.new} in {waves}: {stops}; {nodes}, {copied}"
 
 
-def _grounds(report: WavesReport) -> Iterator[str]:
-    if report.upgrade is not None:
-        old, new = report.upgrade.old, report.upgrade.new
-        yield (
-            f"this is an upgrade of the nodes tagged {old}: the tags of the cluster let instances go from {old} to"
-            f" {new}, and not back; after its wave a node has the tag {new} instead"
-        )
+def _upgrade(report: WavesReport) -> str:
+    way = report.upgrade
+    if way is None:
+        return ""
+    return f"this is an upgrade of the nodes tagged {way.old}: tags let instances go to {way.new}, not back"
 
 
 def _hroller(report: WavesReport) -> tuple[str, str]:
     if report.hroller is None:
         return NOTHING, f"has no groups: {report.hroller_fails or 'it takes no drained nodes'}"
     more = len(report.waves) - report.hroller
-    lonely = "; the master goes alone here" if report.master and more > 0 else ""
     compared = "more than here" if more < 0 else "as many as here" if not more else "fewer than here"
-    return f"{report.hroller:,}", f"groups of nodes, {compared}{lonely}"
+    return f"{report.hroller:,}", f"groups of nodes, {compared}{'; here the master goes alone' * (more > 0)}"
 
 
 def _next(report: WavesReport, *, is_kept: bool) -> Iterator[str]:
@@ -101,8 +88,6 @@ def _next(report: WavesReport, *, is_kept: bool) -> Iterator[str]:
     if softly is not None and softly < len(report.halted):
         left = f"{count(softly, 'instance')} must be shut down" if softly else "nothing stops"
         yield f"with --ignore-soft-errors {left} (against exclusion tags, ratios and N+1)"
-    if report.master:
-        yield f"before the last wave: gnt-cluster master-failover on another node, as {report.master} is the master"
     if any(wave.moves for wave in report.waves) and not is_kept:
         yield "next: add --save DIRECTORY for gpolicy apply, wave by wave, or --script FILE"
 
@@ -110,69 +95,46 @@ def _next(report: WavesReport, *, is_kept: bool) -> Iterator[str]:
 def _waves(report: WavesReport) -> Section:
     rows: list[tuple[Cell, ...]] = []
     for number, wave in enumerate(report.waves, 1):
-        copied = rough_size(wave.copied) if wave.copied else NOTHING
-        time = duration(wave.seconds(report.asked.rate)) if wave.copied else NOTHING
+        cost = (rough_size(wave.copied), duration(wave.seconds(report.asked.rate))) if wave.copied else (NOTHING,) * 2
         stay = len(wave.out) - len(wave.back)
         moves = f"{len(wave.out):,}, {stay:,} stay away" if stay else f"{len(wave.out):,}"
         nodes = names(wave.nodes) if len(wave.nodes) > _FEW else ", ".join(wave.nodes)
-        rows.append((str(number), nodes, moves, copied, time, wave.alone or NOTHING))
-    headings = (Number("wave"), "nodes", Number("out and back"), Number("to copy"), Number("time"), "alone because")
+        rows.append((str(number), nodes, moves, *(cost if report.copied else ()), wave.alone or NOTHING))
+    costs = (Number("to copy"), Number("time")) if report.copied else ()
+    headings = (Number("wave"), "nodes", Number("out and back"), *costs, "alone because")
     table = Table("In this order", "waves", headings, rows, most=40, brief=15)
-    live = () if report.copied or not rows else ("no disk is copied: the time is that of live migrations and reboots",)
+    live = () if report.copied or not rows else ("no disk is copied: only live migrations and reboots take time",)
     return Section("waves", "Waves", [table], live, never_cut=True)
 
 
 def _halted(report: WavesReport) -> Section:
-    alike: dict[tuple[int, str], list[HaltedInstance]] = {}
-    for number, wave in enumerate(report.waves, 1):
-        for item in wave.halted:
-            alike.setdefault((number, item.reason), []).append(item)
+    alike: dict[tuple[str, str], list[HaltedInstance]] = {}
+    for item in report.halted:
+        alike.setdefault((item.template, item.reason), []).append(item)
     rows = [
-        (str(number), names(item.instance for item in items), items[0].template, reason)
-        for (number, reason), items in alike.items()
+        (names(item.instance for item in items), template, names(dict.fromkeys(item.node for item in items)), reason)
+        for (template, reason), items in alike.items()
     ]
-    headings = (Number("wave"), "instances", "template", "why")
-    table = Table(
-        "What is shut down and started in its wave, and why", "reasons", headings, rows, weight=Weight.WORSE, brief=8
-    )
-    return Section("halted", "Must be shut down", [table], never_cut=True)
-
-
-def _each_move(report: WavesReport) -> Iterator[tuple[str, WaveMove]]:
-    for number, wave in enumerate(report.waves, 1):
-        yield from ((f"{number} out", move) for move in wave.out)
-        yield from ((f"{number} back", move) for move in wave.back)
+    headings = ("instances", "template", "nodes", "why")
+    title = "What is shut down and started in its wave, and why"
+    table = Table(title, "reasons", headings, rows, weight=Weight.WORSE, brief=8)
+    return Section("halted", "Must be shut down", [table])
 
 
 def _moves(report: WavesReport) -> Section:
     rows = [
         (
-            when,
+            f"{number} {'out' if place < len(wave.out) else 'back'}",
             *(Name(" / ".join(nodes)) for nodes in ((move.instance,), move.nodes_before, move.nodes_after)),
             ", ".join(move.does),
             rough_size(move.copied) if move.copied else NOTHING,
         )
-        for when, move in _each_move(report)
+        for number, wave in enumerate(report.waves, 1)
+        for place, move in enumerate(wave.moves)
     ]
     headings = ("wave", "instance", "from", "to", "how", Number("to copy"))
     table = Table("Moves", "moves", headings, rows, weight=Weight.DETAIL, most=400)
     return Section("moves", "Moves", [table], weight=Weight.DETAIL)
-
-
-def _commands(report: WavesReport) -> Section:
-    entries = []
-    for number, wave in enumerate(report.waves, 1):
-        lines = [shell_line(argv) for argv in first_commands(wave)]
-        lines += [shell_line(command.argv or ()) for move in wave.out for command in move.commands]
-        entries.append(Entry(f"wave {number}: clear {some(wave.nodes)}", below=_code(lines)))
-        lines = [shell_line(argv) for argv in last_commands(wave, report.upgrade)]
-        lines += [shell_line(command.argv or ()) for move in wave.back for command in move.commands]
-        entries.append(Entry(f"wave {number}: once they are back", below=_code(lines)))
-    return Section("commands", "Commands", [Entries("part", entries, Style.COMMANDS)], weight=Weight.DETAIL)
-
-
-def _code(lines: list[str]) -> tuple[Line, ...]:
-    return tuple(Line(line, is_code=True) for line in lines)
 
 
 def first_commands(wave: Wave) -> Iterator[tuple[str, ...]]:
@@ -215,8 +177,6 @@ WAVES_DOCUMENT: Final = Document(
             copied=COUNT,
         ),
         copied=COUNT,
-        apart=TEXTS,
-        notes=TEXTS,
     ),
 )
 
