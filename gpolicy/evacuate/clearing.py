@@ -26,8 +26,8 @@ from gpolicy.remedy.moving import Movers
 
 SOFT: Final = {Cause.TAGS, Cause.RESERVE, Cause.REDUNDANCY, Cause.VCPU_RATIO, Cause.SPINDLE_RATIO}
 """What `gnt-node evacuate --ignore-soft-errors` ignores."""
-_MOST_TRIES: Final = 100
-"""How many other instances are asked to make room for those of one node."""
+_MOST_WORK: Final = 1_000
+"""How many other instances are asked to make room for those of one node, times the nodes, which each looks at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ class Clearing:
 
     @cached_property
     def _members(self) -> Mapping[int, list[int]]:
-        """The nodes of each group that take instances: those that are new already first, then the last, as they wait."""
+        """The nodes of each group that take instances: new ones first, then the last, as they wait longest."""
         found: dict[int, list[int]] = {}
         usable = self.facts.keys() - self.closed_to_all.keys()
         for index in sorted(usable, key=lambda index: (self.after[index] is not self.facts[index], -index)):
@@ -127,7 +127,7 @@ class Clearing:
         """Return a node cleared after moves of other instances that make room, if fewer are halted then."""
         helped = self.nothing
         while not best.is_best:
-            for number in islice(self._helpers(best, index), _MOST_TRIES):
+            for number in islice(self._helpers(best, index), max(1, _MOST_WORK // len(self.facts))):
                 there = self._moved(helped, number, index)
                 found = there and self._close(there, index, smallest_first=False, alone=True, each=True)
                 if there and found and len(found.halted) < len(best.halted):
@@ -203,7 +203,9 @@ class Clearing:
         return Cleared(nodes, instances, closed, tuple(moved), halted)
 
     def _must_halt(self, number: int, index: int) -> bool:
-        return number in self.clear_alone(index).halted and number in self.clear_first(index).halted
+        if self.copies or number not in self.clear_alone(index).halted:
+            return False
+        return number in self.clear_first(index).halted
 
     def _leave(self, layout: Layout, item: Instance, closed: frozenset[int], *, copies: bool) -> Moved | Refused:
         """Return how an instance leaves its node for one that is not `closed`, or why it cannot."""
@@ -347,7 +349,9 @@ class Clearing:
         )
         start = self.start if len(back) == len(here.moved) and secondaries else self.start.reached(nodes, instances)
         same = start is self.start and all(facts[index] is self.facts[index] for index in here.closed)
-        return back, self if same else replace(self, start=start, facts=facts, _alone={}, _first={}, _known={})
+        alone, known = (self._alone, self._known) if start is self.start else ({}, {})  # they depend on no others' tags
+        following = replace(self, start=start, facts=facts, _alone=alone, _first={}, _known=known)
+        return back, self if same else following
 
 
 class _HaltedError(Exception):

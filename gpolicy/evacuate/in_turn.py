@@ -294,7 +294,7 @@ class _Search:
         """Return as many of the nodes as go together with the first one, and why the others do not."""
         first = left[0]
         if clearing.copies:  # what is in the way of one node may go with another one
-            easy = (index for index in left if clearing.clear_first(index).is_best)
+            easy = (index for index in left if clearing.clear_alone(index).is_best)
             first = next(easy, first)
         for carefully in (False, True):
             here, refused = clearing.clear_first(first), dict[int, str]()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 
@@ -106,3 +108,54 @@ def test_the_moves_of_each_wave_are_saved_and_a_script_is_written(tmp_path: Path
     assert "wait_for node2.example.org" in text
     assert "--back" not in text
     assert gpolicy("evacuate", "--in-turn", *SNAPSHOT, "--primary-only").returncode == 3
+
+
+PROGRAMS = {
+    "gnt-cluster": """case $1 in
+ getmaster) cat "$STAND_IN/master" ;;
+ *) printf 'Cluster name: ganeti.example.org\\nCluster UUID: %s\\n' "$(cat "$STAND_IN/uuid")" ;;
+esac""",
+    "gnt-instance": """for name; do :; done
+file="$STAND_IN/instances/$name"
+case "$1 $*" in
+ *oper_state*) ;;
+ list*) cat "$file" ;;
+ migrate*) IFS=/ read -r first second <"$file"; printf '%s/%s\\n' "$second" "$first" >"$file" ;;
+esac
+printf '%s\\n' "$1 $name" >>$STAND_IN/log""",
+    "gnt-node": "echo 1234",
+    "ping": "exit 0",
+}
+
+
+def test_the_script_waits_in_each_wave_and_leads_home(tmp_path: Path) -> None:
+    state, script = two_groups(), tmp_path / "waves.sh"
+    gpolicy("evacuate", "--in-turn", *SNAPSHOT, "--script", script)
+    (tmp_path / "instances").mkdir()
+    (tmp_path / "uuid").write_text(state.cluster.identity.uuid or "", encoding="utf-8")
+    for item in state.instances.values():
+        line = f"{item.primary_node}/{','.join(item.secondary_nodes)}\n"
+        (tmp_path / "instances" / item.name).write_text(line, encoding="utf-8")
+    for name, body in PROGRAMS.items():
+        (tmp_path / name).write_text(f"#!/bin/sh\n{body}\n", encoding="utf-8")
+        (tmp_path / name).chmod(0o755)
+    before = {file.name: file.read_text(encoding="utf-8") for file in (tmp_path / "instances").iterdir()}
+
+    def run(answers: str, master: str) -> subprocess.CompletedProcess[str]:
+        (tmp_path / "master").write_text(f"{master}\n", encoding="utf-8")
+        environ = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "STAND_IN": str(tmp_path)}
+        command = ["/bin/sh", str(script)]
+        return subprocess.run(command, input=answers, env=environ, capture_output=True, text=True, check=False)
+
+    done = run("\n\ns\ns\n\n", "node1.example.org")
+    assert done.returncode == 1
+    assert "node1.example.org is the master: run gnt-cluster master-failover" in done.stderr
+    done = run("s\n\n\n\n\n\n\n", "node5.example.org")
+    assert (done.returncode, done.stderr) == (0, "")
+    log = (tmp_path / "log").read_text(encoding="utf-8").splitlines()
+    stopped = [line.split()[1] for line in log if line.startswith("shutdown")]
+    assert stopped == [item.instance for item in waves_of(state).halted]
+    assert stopped == [line.split()[1] for line in log if line.startswith("startup")]
+    assert before == {file.name: file.read_text(encoding="utf-8") for file in (tmp_path / "instances").iterdir()}
+    quit_at_once = run("q\n", "node5.example.org")
+    assert quit_at_once.returncode == 1

@@ -268,7 +268,7 @@ class _Files:
         for number, wave in enumerate(report.waves, 1):
             first, last = tuple(first_commands(wave)), tuple(last_commands(wave, report.upgrade))
             absences.append(Absence(wave.nodes, wave.out, wave.back, first, last))
-            parts = []
+            parts = ["gnt-cluster master-failover on another node"] if report.master in wave.nodes else []
             for way, moves, before in (("out", wave.out, wave.before), ("back", wave.back, wave.cleared)):
                 if self.save is not None and moves:
                     self.save.mkdir(parents=True, exist_ok=True)
