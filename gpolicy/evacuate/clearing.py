@@ -129,8 +129,8 @@ class Clearing:
         while not best.is_best:
             for number in islice(self._helpers(best, index), max(1, _MOST_WORK // len(self.facts))):
                 there = self._moved(helped, number, index)
-                found = there and self._close(there, index, smallest_first=False, alone=True, each=True)
-                if there and found and len(found.halted) < len(best.halted):
+                found = there and self._close(there, index, smallest_first=False, alone=True)
+                if there and found and len(found.halted) < len(best.halted) and not self.newly_homeless(found):
                     best, helped = found, there
                     break
             else:
