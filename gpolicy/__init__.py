@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from gpolicy.errors import GpolicyError as GpolicyError
     from gpolicy.evacuate.evacuation import EvacuationReport as EvacuationReport
     from gpolicy.evacuate.evacuation import EvacuationRequest as EvacuationRequest
+    from gpolicy.evacuate.waves import WavesReport as WavesReport
     from gpolicy.growth.filling_up import GrowthReport as GrowthReport
     from gpolicy.plan.plan import Plan as Plan
     from gpolicy.plan.plan_file import read_plan as read_plan
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from gpolicy.use_cases.questions import find_drift as find_drift
     from gpolicy.use_cases.questions import find_evacuation as find_evacuation
     from gpolicy.use_cases.questions import find_remedy as find_remedy
+    from gpolicy.use_cases.questions import find_waves as find_waves
     from gpolicy.use_cases.questions import forecast_capacity as forecast_capacity
     from gpolicy.use_cases.questions import open_cluster as open_cluster
     from gpolicy.use_cases.questions import place_instance as place_instance
@@ -60,6 +62,7 @@ _BY_MODULE = {
     "drift.comparing": "DriftReport",
     "errors": "GpolicyError",
     "evacuate.evacuation": "EvacuationReport EvacuationRequest",
+    "evacuate.waves": "WavesReport",
     "growth.filling_up": "GrowthReport",
     "plan.plan": "Plan",
     "plan.plan_file": "read_plan",
@@ -71,8 +74,8 @@ _BY_MODULE = {
     "suggest.suggestion": "SuggestReport SuggestRequest",
     "use_cases.changes": "PlanRequest PlannedChange plan_change",
     "use_cases.questions": "CheckedPolicy OpenedCluster PolicyError check_policy count_capacity fill_group find_drift"
-    " find_evacuation find_remedy forecast_capacity open_cluster place_instance run_tests show_policy size_group"
-    " suggest_sizes",
+    " find_evacuation find_remedy find_waves forecast_capacity open_cluster place_instance run_tests show_policy"
+    " size_group suggest_sizes",
     "what_if.filling": "FullReport",
     "what_if.sizing": "SizeReport SizeRequest",
 }

@@ -16,6 +16,7 @@ from gpolicy.report.impact_json import PLAN_DOCUMENT
 from gpolicy.report.place_answer import PLACE_DOCUMENT
 from gpolicy.report.remedy_answer import REMEDY_DOCUMENT
 from gpolicy.report.suggest_answer import SUGGEST_DOCUMENT
+from gpolicy.report.waves_answer import WAVES_DOCUMENT
 from scripts.reference.nodes_picture import nodes_picture
 from scripts.reference.output_schemas import output_schema
 from scripts.reference.pages import pages
@@ -30,6 +31,7 @@ LONG_LINE = 100
 OUTPUTS = {
     "capacity": CAPACITY_DOCUMENT,
     "evacuate": EVACUATE_DOCUMENT,
+    "evacuate-in-turn": WAVES_DOCUMENT,
     "place": PLACE_DOCUMENT,
     "plan": PLAN_DOCUMENT,
     "remedy": REMEDY_DOCUMENT,

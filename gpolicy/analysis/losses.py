@@ -317,13 +317,22 @@ class SureLosses:
 
     def _takers_of(self, instance: Instance) -> tuple[int, ...]:
         """Return nodes that take an instance that is not mirrored, or a copy of it: one more than are enough."""
-        source = instance.primary if instance.template.movable_foreign else NO_NODE
+        moves, source = instance.template.movable_foreign and not instance.forthcoming, instance.primary
+        if not instance.template.movable_foreign or (moves and not self._nodes[source].facts.migration_tags):
+            source = NO_NODE  # the same for each: who asks leaves its own node out
         size = (instance.memory, instance.disk, instance.disks, instance.vcpus, instance.spindle_use, instance.networks)
         kind = (instance.template, instance.status, instance.forthcoming, instance.ignores_policy)
         key = (source, size, kind)
         if key not in self._takers:
             others = [index for index in self._nodes if index != source]
-            found = zip(others, obstacles(self._nodes, instance, others, cpus=self._cpus), strict=True)
-            taking = (index for index, obstacle in found if obstacle is None)
+            if moves:  # only memory, CPUs and tags count
+                memory = instance.memory if instance.uses_memory else 0
+                cpus = max(0, instance.vcpus) if instance.online else 0
+                here = self._nodes[instance.primary]
+                near = (index for index in others if may_migrate(here, self._nodes[index]))
+                taking = (index for index in near if self._takes(self._nodes[index], memory, cpus))
+            else:
+                found = zip(others, obstacles(self._nodes, instance, others, cpus=self._cpus), strict=True)
+                taking = (index for index, obstacle in found if obstacle is None)
             self._takers[key] = tuple(islice(taking, self._enough + 1))
         return self._takers[key]

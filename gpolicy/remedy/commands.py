@@ -6,6 +6,7 @@ As a POSIX shell script, they also lead back: each looks first where its instanc
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import combinations, groupby
 from typing import Final
 
@@ -87,20 +88,42 @@ def downtime(step: Balanced, state: ClusterState) -> str:
     return "stops and starts again (always_failover)" if observed.always_failover else ""
 
 
-def moves_script(remedy: SavedRemedy, again: str = "") -> str:
+@dataclass(frozen=True, slots=True)
+class Absence:
+    """Nodes that are away for a while: moves `out` and commands `first` come before, `last` and moves `back` after."""
+
+    nodes: tuple[str, ...]
+    out: Sequence[Move]
+    back: Sequence[Move]
+    first: Sequence[tuple[str, ...]]
+    last: Sequence[tuple[str, ...]]
+
+
+def moves_script(remedy: SavedRemedy, again: str = "", absences: Sequence[Absence] = ()) -> str:
     """Return the script that carries moves on the cluster in `state` out in job sets, and undoes them with `--back`.
 
     It looks first whether what they suppose holds, as far as commands of Ganeti show it in a line. `again` is the
-    command that works out other moves.
+    command that works out other moves. With `absences` it makes their moves, and waits for a person in each.
     """
     moves, supposed = remedy.moves, remedy.supposed
     effects = () if supposed is None else supposed.effects
     checks = [(effect, _check(effect)) for effect in effects]
     template = script_environment().get_template("remedy.sh.j2")
     by_set = [list(jobs) for _, jobs in groupby(enumerate(moves), key=lambda item: item[1].job_set)]
-    sets = [[_forward(moves[number:]) for number, _ in jobs] for jobs in by_set]
+    sets = _forward_sets(moves)
     back = [[_way_back(moves[: number + 1]) for number, _ in jobs] for jobs in reversed(by_set)]
-    heading = f"Move instances of cluster {remedy.cluster}: {count(len(moves), 'move')}, {count(len(sets), 'set')}"
+    parts = count(len(absences), "wave") if absences else count(len(sets), "set")
+    heading = f"Move instances of cluster {remedy.cluster}: {count(len(moves), 'move')}, {parts}"
+    waves = [
+        {
+            "nodes": item.nodes,
+            "out": _forward_sets(item.out),
+            "back": _forward_sets(item.back),
+            "first": [shell_line(argv) for argv in item.first],
+            "last": [shell_line(argv) for argv in item.last],
+        }
+        for item in absences
+    ]
     return template.render(
         heading=heading,
         version=__version__,
@@ -109,12 +132,18 @@ def moves_script(remedy: SavedRemedy, again: str = "") -> str:
         read_from=describe_source(remedy.source, remedy.snapshot),
         sets=sets,
         back=back,
+        waves=waves,
         supposed=supposed,
         checks=[check for _, check in checks if check is not None],
         unchecked=[f"{effect.object} {'.'.join(effect.path)}" for effect, check in checks if check is None],
-        lost=[f"{move.instance}: {move.no_way_back}" for move in moves if move.no_way_back],
+        lost=[f"{move.instance}: {move.no_way_back}" for move in moves if move.no_way_back and not waves],
         again=again,
     )
+
+
+def _forward_sets(moves: Sequence[Move]) -> list[list[dict[str, object]]]:
+    by_set = groupby(enumerate(moves), key=lambda item: item[1].job_set)
+    return [[_forward(moves[number:]) for number, _ in jobs] for _, jobs in by_set]
 
 
 def _check(effect: Effect) -> dict[str, str] | None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from gpolicy.allocator.evacuation import EvacuationMode
+from gpolicy.analysis.basis import StateReport
 from gpolicy.analysis.place_report import Candidate
 from gpolicy.evacuate.evacuation import EvacuationReport, MovedInstance, OtherRequest, RequestToHail, StayingInstance
 from gpolicy.ganeti.commands import shell_line
@@ -270,7 +271,7 @@ def _short(report: EvacuationReport) -> Iterator[str]:
 
 FORMAT_VERSION: Final = "1.2"
 
-_JOB_STEP: Final = Shape(tuple).with_keys(
+JOB_STEP: Final = Shape(tuple).with_keys(
     what=Key({"enum": ["migrate", "fail over", "copy disks"]}, lambda step: step[0]),
     argv=Key(TEXTS, lambda step: step[1]),
 )
@@ -281,7 +282,7 @@ _MOVED: Final = Shape(MovedInstance).with_keys(
     before="nodes_before",
     after="nodes_after",
     copied=COUNT,
-    steps=Key(Many(_JOB_STEP), lambda item: list(item.steps)),
+    steps=Key(Many(JOB_STEP), lambda item: list(item.steps)),
     candidates=CANDIDATE,
 )
 EVACUATE_DOCUMENT: Final = Document(
@@ -314,9 +315,9 @@ EVACUATE_DOCUMENT: Final = Document(
 )
 
 
-def saved_evacuation(report: EvacuationReport, saved: SavedRemedy) -> dict[str, Any]:
+def saved_evacuation(report: StateReport, saved: SavedRemedy) -> dict[str, Any]:
     """Return what `gpolicy apply` needs of the moves, as the file of a remedy has it."""
-    moves = [MOVE(item) for item in report.moved]
+    moves = [MOVE(item) for item in saved.moves]
     return {**head(REMEDY_VERSION)(report), **SAVED(saved), "what_if": list(report.what_if), "steps": moves}
 
 

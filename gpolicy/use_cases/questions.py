@@ -364,6 +364,26 @@ def find_evacuation(
         return find(cluster.state, replace(request, declared=cluster.resource_model), tell, stop)
 
 
+def find_waves(
+    cluster: OpenedCluster,
+    request: gpolicy.EvacuationRequest,
+    *,
+    stop: gpolicy.Stop | None = None,
+    working: Working = quietly,
+) -> gpolicy.WavesReport:
+    """Return in which waves the nodes of a request (none named: all) are rebooted or upgraded so that nothing stops.
+
+    Of the request `nodes` or `group`, `ignore_soft_errors` and `rate` count. The nodes that are left when `stop` ends
+    the search go one by one. Raise RequestError for a request without sense on this cluster.
+
+    For example, `[wave.nodes for wave in find_waves(cluster, EvacuationRequest()).waves]` is the order of the nodes.
+    """
+    from gpolicy.evacuate.in_turn import find_waves as find  # noqa: PLC0415
+
+    with working("looking for waves") as tell:
+        return find(cluster.state, replace(request, declared=cluster.resource_model), tell, stop)
+
+
 def find_remedy(
     cluster: OpenedCluster,
     *,

@@ -22,8 +22,11 @@ from gpolicy.opening import write_private, write_program
 
 if TYPE_CHECKING:
     from gpolicy.cluster.state import ClusterState
+    from gpolicy.evacuate.evacuation import EvacuationRequest
+    from gpolicy.evacuate.waves import WavesReport
     from gpolicy.remedy.saved_remedy import Move, SavedRemedy
     from gpolicy.report.answer import Answer
+    from gpolicy.use_cases.questions import OpenedCluster
 
 verbs = typer.Typer()
 
@@ -88,6 +91,7 @@ def remedy(  # noqa: PLR0913 (one parameter an option)
 def evacuate(  # noqa: PLR0913 (one parameter an option)
     nodes: Annotated[str | None, typer.Argument(..., metavar="[NODE,...]")] = None,
     *,
+    in_turn: Annotated[bool, typer.Option("--in-turn")] = False,
     primary_only: Annotated[bool, typer.Option("--primary-only")] = False,
     secondary_only: Annotated[bool, typer.Option("--secondary-only")] = False,
     group: Annotated[str | None, typer.Option("--group", "-g", metavar="NAME")] = None,
@@ -106,8 +110,9 @@ def evacuate(  # noqa: PLR0913 (one parameter an option)
 ) -> int:
     """Show what moves where to empty nodes or a group, and what stays.
 
-    The answer is that of hail's own evacuation, with every candidate and the commands. Exit code 1 when an instance
-    stays, or Ganeti would refuse what hail accepts.
+    The answer is that of hail's own evacuation, with every candidate and the commands. With --in-turn it is the order
+    in which nodes, or all of them, are rebooted or upgraded so that nothing stops. Exit code 1 when an instance stays,
+    or must be shut down, or Ganeti would refuse what hail accepts.
     """
     from gpolicy.allocator.evacuation import EvacuationMode  # noqa: PLC0415
     from gpolicy.report.answer import under  # noqa: PLC0415
@@ -116,7 +121,10 @@ def evacuate(  # noqa: PLR0913 (one parameter an option)
     outputs, what_if = shown.outputs("evacuate", every=every), suppositions.read()
     if nodes is not None and group is not None:
         raise UsageError("NODE and --group exclude one another", hint="name either nodes or a group that is emptied")
-    if nodes is None and group is None:
+    if in_turn and (primary_only or secondary_only or to):
+        hint = "leave out --primary-only, --secondary-only and --to"
+        raise UsageError("--in-turn: what runs on the nodes leaves them, and comes back", hint=hint)
+    if nodes is None and group is None and not in_turn:
         raise UsageError("what is to be emptied?", hint="name nodes (node1,node2), or a group: --group NAME")
     if primary_only and secondary_only:
         raise UsageError("--primary-only and --secondary-only exclude one another", hint="leave out both: all move")
@@ -133,6 +141,7 @@ def evacuate(  # noqa: PLR0913 (one parameter an option)
         rate=_rate(rate),
     )
     again = ["--group", group] if group else [nodes or ""]
+    again = again if not in_turn else ["--in-turn", *filter(None, again)]
     again += [f"--{request.mode.value}"] if request.mode is not EvacuationMode.ALL else []
     files = _Files(
         shown.saved("evacuate", save), script, policy, supposing=what_if is not None, again=("evacuate", *again)
@@ -144,6 +153,8 @@ def evacuate(  # noqa: PLR0913 (one parameter an option)
         cluster = gpolicy.open_cluster(
             state, target.named_policy(state), what_if=what_if, resource_model=resource_model, working=working
         )
+        if in_turn:
+            return _in_turn(cluster, state, request, here, seconds)
         report = gpolicy.find_evacuation(cluster, request, stop=gpolicy.after(seconds), working=working)
         saved = cache(lambda: _saved(report.moved, state, cluster.state, here.given))
         own_answer = evacuate_answer(report, is_kept=bool(here.save or here.script))
@@ -154,6 +165,19 @@ def evacuate(  # noqa: PLR0913 (one parameter an option)
         return replace(found, following=here.write(saved, data, answer, slowest))
 
     return run(work, clusters, policy, outputs, verb="evacuate")
+
+
+def _in_turn(
+    cluster: OpenedCluster, state: ClusterState, request: EvacuationRequest, files: _Files, seconds: float
+) -> Report:
+    """Return in which waves nodes go, and write the moves of each."""
+    from gpolicy.report.waves_answer import waves_answer, waves_data  # noqa: PLC0415
+
+    report = gpolicy.find_waves(cluster, request, stop=gpolicy.after(seconds), working=working)
+    answer = waves_answer(report, is_kept=bool(files.save or files.script))
+    code = ExitCode.FINDINGS if report.halted else ExitCode.FINE
+    found = report_under(files.given, lambda: answer, lambda: waves_data(report), code)
+    return replace(found, following=files.write_waves(report, state, answer))
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,6 +234,42 @@ class _Files:
             again = join(("gpolicy", *self.again, "--state", "local:"))
             write_program(self.script, moves_script(saved(), again).encode())
             following.append(f"wrote {self.script}: read it, and run it on the master of the cluster{when}")
+        return tuple(following)
+
+    def write_waves(self, report: WavesReport, state: ClusterState, answer: Answer) -> tuple[str, ...]:
+        """Write the moves of each wave: to two files of a directory, and all of them as a script."""
+        from gpolicy.opening import write_private, write_program  # noqa: PLC0415
+        from gpolicy.remedy.commands import Absence, moves_script  # noqa: PLC0415
+        from gpolicy.remedy.saved_remedy import save_moves  # noqa: PLC0415
+        from gpolicy.report.answer_file import kept_text  # noqa: PLC0415
+        from gpolicy.report.evacuate_answer import saved_evacuation  # noqa: PLC0415
+        from gpolicy.report.waves_answer import first_commands, last_commands  # noqa: PLC0415
+
+        following: list[str] = []
+        absences = []
+        for number, wave in enumerate(report.waves, 1):
+            first, last = tuple(first_commands(wave)), tuple(last_commands(wave, report.upgrade))
+            absences.append(Absence(wave.nodes, wave.out, wave.back, first, last))
+            parts = ["gnt-cluster master-failover on another node"] if report.master in wave.nodes else []
+            for way, moves, before in (("out", wave.out, wave.before), ("back", wave.back, wave.cleared)):
+                if self.save is not None and moves:
+                    self.save.mkdir(parents=True, exist_ok=True)
+                    file = self.save / f"wave-{number}-{way}.json"
+                    data = saved_evacuation(report, _saved(moves, state, before, self.given))
+                    write_private(file, kept_text(data, answer).encode())
+                    parts.append(f"gpolicy apply {quote(str(file))} --to DST")
+                if way == "out":
+                    words = "; ".join(map(join, first))
+                    parts.append(f"{words}{'; ' * bool(words)}reboot {' '.join(wave.nodes)}")
+                    parts += [join(argv) for argv in last]
+            if self.save is not None:
+                following.append(f"wave {number}: {'; '.join(parts)}")
+        if self.script is not None and report.waves:
+            every = [move for wave in report.waves for move in wave.moves]
+            saved = save_moves(every, report.waves[0].before)
+            again = join(("gpolicy", *self.again, "--state", "local:"))
+            write_program(self.script, moves_script(saved, again, absences).encode())
+            following.append(f"wrote {self.script}: read it, and run it on the master of the cluster")
         return tuple(following)
 
 

@@ -1,0 +1,185 @@
+"""Waves of nodes as an answer and as JSON (`schemas/output/evacuate-in-turn.json`): who goes when, and what stops."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from gpolicy.evacuate.waves import HaltedInstance, Upgrade, Wave, WaveMove, WavesReport
+from gpolicy.json_values import COUNT, FROM_ONE, Document, Key, Many, Shape
+from gpolicy.printable import Tone, count
+from gpolicy.report.answer import (
+    NOTHING,
+    Answer,
+    Cell,
+    Figure,
+    Name,
+    Number,
+    Section,
+    Table,
+    Weight,
+    about,
+    names,
+    rough_size,
+    size,
+    supposing,
+)
+from gpolicy.report.capacity_json import head
+from gpolicy.report.evacuate_answer import JOB_STEP
+from gpolicy.report.remedy_answer import duration
+
+_FEW: Final = 6
+"""How many nodes of a wave a short text names."""
+
+
+def waves_answer(report: WavesReport, *, is_kept: bool = False) -> Answer:
+    """Return in which order nodes go. `is_kept`: the moves are written to files."""
+    rate = f"time: {size(report.asked.rate)} of disk a second for each job (--rate)" if report.copied else ""
+    return Answer(
+        verb="evacuate",
+        title="In which order nodes go on cluster",
+        **about(report, _upgrade(report), rate),
+        verdict=f"{supposing(report.what_if)}{_verdict(report)}",
+        tone=Tone.BAD if report.halted else Tone.GOOD,
+        figures=(
+            Figure("waves", f"{len(report.waves):,}", about="waves"),
+            Figure("hroller", *_hroller(report), about="waves"),
+            Figure("shut down", f"{len(report.halted):,}", about="halted"),
+            Figure("to copy", rough_size(report.copied), about="waves"),
+        ),
+        sections=(_waves(report), _halted(report), _moves(report)),
+        notes=(
+            "" if report.exhaustive else "the search ended early, by --seconds or Ctrl-C: fewer waves may be enough",
+            *report.apart,
+            *report.notes,
+        ),
+        next=tuple(_next(report, is_kept=is_kept)),
+    )
+
+
+def _verdict(report: WavesReport) -> str:
+    halted = len({item.instance for item in report.halted})
+    stops = f"{count(halted, 'instance')} must be shut down" if halted else "nothing stops"
+    waves, nodes = count(len(report.waves), "wave"), count(len(report.leaving), "node")
+    if report.upgrade is None:
+        return f"{nodes} in {waves}: {stops}"
+    copied = f"{rough_size(report.copied)} to copy" if report.copied else "no disk to copy"
+    return f"Upgrade {report.upgrade.old} to {report.upgrade.new} in {waves}: {stops}; {nodes}, {copied}"
+
+
+def _upgrade(report: WavesReport) -> str:
+    way = report.upgrade
+    if way is None:
+        return ""
+    return f"this is an upgrade of the nodes tagged {way.old}: tags let instances go to {way.new}, not back"
+
+
+def _hroller(report: WavesReport) -> tuple[str, str]:
+    if report.hroller is None:
+        return NOTHING, f"has no groups: {report.hroller_fails or 'it takes no drained nodes'}"
+    more = len(report.waves) - report.hroller
+    compared = "more than here" if more < 0 else "as many as here" if not more else "fewer than here"
+    return f"{report.hroller:,}", f"groups of nodes, {compared}{'; here the master goes alone' * (more > 0)}"
+
+
+def _next(report: WavesReport, *, is_kept: bool) -> Iterator[str]:
+    softly = report.halted_softly
+    if softly is not None and softly < len(report.halted):
+        left = f"{count(softly, 'instance')} must be shut down" if softly else "nothing stops"
+        yield f"with --ignore-soft-errors {left} (against exclusion tags, ratios and N+1)"
+    if any(wave.moves for wave in report.waves) and not is_kept:
+        yield "next: add --save DIRECTORY for gpolicy apply, wave by wave, or --script FILE"
+
+
+def _waves(report: WavesReport) -> Section:
+    rows: list[tuple[Cell, ...]] = []
+    for number, wave in enumerate(report.waves, 1):
+        cost = (rough_size(wave.copied), duration(wave.seconds(report.asked.rate))) if wave.copied else (NOTHING,) * 2
+        stay = len(wave.out) - len(wave.back)
+        moves = f"{len(wave.out):,}, {stay:,} stay away" if stay else f"{len(wave.out):,}"
+        nodes = names(wave.nodes) if len(wave.nodes) > _FEW else ", ".join(wave.nodes)
+        rows.append((str(number), nodes, moves, *(cost if report.copied else ()), wave.alone or NOTHING))
+    costs = (Number("to copy"), Number("time")) if report.copied else ()
+    headings = (Number("wave"), "nodes", Number("out and back"), *costs, "alone because")
+    table = Table("In this order", "waves", headings, rows, most=40, brief=15)
+    live = () if report.copied or not rows else ("no disk is copied: only live migrations and reboots take time",)
+    return Section("waves", "Waves", [table], live, never_cut=True)
+
+
+def _halted(report: WavesReport) -> Section:
+    alike: dict[tuple[str, str], list[HaltedInstance]] = {}
+    for item in report.halted:
+        alike.setdefault((item.template, item.reason), []).append(item)
+    rows = [
+        (names(item.instance for item in items), template, names(dict.fromkeys(item.node for item in items)), reason)
+        for (template, reason), items in alike.items()
+    ]
+    headings = ("instances", "template", "nodes", "why")
+    title = "What is shut down and started in its wave, and why"
+    table = Table(title, "reasons", headings, rows, weight=Weight.WORSE, brief=8)
+    return Section("halted", "Must be shut down", [table])
+
+
+def _moves(report: WavesReport) -> Section:
+    rows = [
+        (
+            f"{number} {'out' if place < len(wave.out) else 'back'}",
+            *(Name(" / ".join(nodes)) for nodes in ((move.instance,), move.nodes_before, move.nodes_after)),
+            ", ".join(move.does),
+            rough_size(move.copied) if move.copied else NOTHING,
+        )
+        for number, wave in enumerate(report.waves, 1)
+        for place, move in enumerate(wave.moves)
+    ]
+    headings = ("wave", "instance", "from", "to", "how", Number("to copy"))
+    table = Table("Moves", "moves", headings, rows, weight=Weight.DETAIL, most=400)
+    return Section("moves", "Moves", [table], weight=Weight.DETAIL)
+
+
+def first_commands(wave: Wave) -> Iterator[tuple[str, ...]]:
+    """Yield the commands before the nodes of a wave go, beside its moves."""
+    yield from (("gnt-instance", "shutdown", item.instance) for item in wave.halted)
+
+
+def last_commands(wave: Wave, upgrade: Upgrade | None) -> Iterator[tuple[str, ...]]:
+    """Yield the commands once the nodes are back, before what left them comes back."""
+    for node in wave.nodes if upgrade else ():
+        yield "gnt-node", "remove-tags", node, upgrade.old if upgrade else ""
+        yield "gnt-node", "add-tags", node, upgrade.new if upgrade else ""
+    yield from (("gnt-instance", "startup", item.instance) for item in wave.halted)
+
+
+_MOVED: Final = Shape(WaveMove).with_keys(
+    "instance template job_set before after copied steps",
+    job_set=FROM_ONE,
+    before="nodes_before",
+    after="nodes_after",
+    copied=COUNT,
+    steps=Key(
+        Many(JOB_STEP), lambda move: [(do, item.argv) for do, item in zip(move.does, move.commands, strict=True)]
+    ),
+)
+WAVES_DOCUMENT: Final = Document(
+    "gpolicy evacuate --in-turn --format json",
+    head("1.0"),
+    Shape(WavesReport).with_keys(
+        "basis what_if unknown ok ignore_soft_errors upgrade waves copied master hroller apart exhaustive notes",
+        unknown="reasons",
+        ok=Key(bool, lambda report: not report.halted),
+        ignore_soft_errors="asked.ignore_soft_errors",
+        upgrade=Shape(Upgrade).with_keys("old new"),
+        waves=Shape(Wave).with_keys(
+            "nodes out back halted copied alone",
+            out=_MOVED,
+            back=_MOVED,
+            halted=Shape(HaltedInstance).with_keys("instance template node reason soft"),
+            copied=COUNT,
+        ),
+        copied=COUNT,
+    ),
+)
+
+
+def waves_data(report: WavesReport) -> dict[str, Any]:
+    """Return the report as JSON's own types. Disk is MiB."""
+    return WAVES_DOCUMENT.data(report, report)

@@ -1,0 +1,40 @@
+"""Waves of nodes on random clusters: no constraint is broken in any step, and hroller's groups are no fewer."""
+
+from __future__ import annotations
+
+import contextlib
+
+import pytest
+
+from gpolicy.evacuate.evacuation import EvacuationRequest
+from gpolicy.evacuate.in_turn import find_waves
+from tests.evacuate.waves_replayed import check_waves
+from tests.remedy.broken_clusters import ImpossibleError, broken
+from tests.remedy.small_clusters import small_cluster
+
+
+def check_random(seed: int) -> None:
+    state = broken(seed)
+    report = find_waves(state, EvacuationRequest())
+    check_waves(state, report)
+    if report.hroller is not None and len(report.waves) > report.hroller + bool(report.master):
+        assert report.apart
+
+
+@pytest.mark.parametrize("seed", range(18))
+def test_waves_of_random_clusters(seed: int) -> None:
+    with contextlib.suppress(ImpossibleError):
+        check_random(seed)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_waves_of_small_clusters(seed: int) -> None:
+    state, _ = small_cluster(seed)
+    check_waves(state, find_waves(state, EvacuationRequest()))
+
+
+@pytest.mark.full
+def test_waves_of_many_random_clusters() -> None:
+    for seed in range(25, 100):
+        with contextlib.suppress(ImpossibleError):
+            check_random(seed)
