@@ -44,6 +44,11 @@ class Stop:
         self.spent = 0
         self.ended = False
 
+    @property
+    def patience(self) -> float:
+        """How many times as much as usual a search may try: one for each minute that it is given, at least one."""
+        return max(1.0, self._seconds / 60) if self._seconds < math.inf else 1.0
+
     def is_over(self, share: float = 1.0) -> bool:
         """Whether this share of the time, or of the work, is over."""
         late = self._seconds < math.inf and time.monotonic() > self._begun + share * self._seconds

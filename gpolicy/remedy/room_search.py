@@ -35,7 +35,7 @@ FEW_MOVES: Final = 400
 MOST_MISSING: Final = 4
 """How many missing instances a step makes room for at once."""
 MOST_WORK: Final = 12_000
-"""How many moves are tried in all, twice as many where each one is; a layout counts for some more."""
+"""How many moves are tried in a minute, twice as many where each one is; a layout counts for some more."""
 LONGER: Final = 4
 """How many times as many, as long as no list of moves is found."""
 
@@ -134,7 +134,8 @@ class RoomSearch:
             if (reached.copied + (trial.copied if trial else 0), moves) >= best:
                 continue
             if trial is not None:
-                if number > MOST_WORK * (2 if self._all else 1) * (1 if best[0] < float("inf") else LONGER):
+                longer = (2 if self._all else 1) * (1 if best[0] < float("inf") else LONGER) * self.stop.patience
+                if number > MOST_WORK * longer:
                     self.search.exhaustive = False
                     return
                 number += self._effort
