@@ -187,7 +187,7 @@ def nothing_left_for_node(context: Context) -> Iterator[Hit]:
                     message = f"{pair.title}: {name} {amount(name, wanted)} of {amount(name, share.whole)}"
                     message += f" leaves nothing {_for_whom(share, wanted)}"
                     at_most = f"less than {most}" if name in node_limits.SPARED else f"{most} or less"
-                    hint = f"lower the maximum to {at_most}"
+                    hint = f"lower {'min and max' if pair.minimum[name] > share.usable else 'the maximum'} to {at_most}"
                     if not share.kept and name == "memory-size":
                         hint = "lower the maximum; say in hv_state what the node keeps (mem_node)"
                     yield hit(group, message, pair.at("max", name), hint, share.places)
