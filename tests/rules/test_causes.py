@@ -188,6 +188,17 @@ CASES: Final = {
         ),
         ["GP817"],
     ),
+    "a tag by hand that TagRules makes": (
+        f'{CLUSTER}tags: ["htools:iextags:service"]\n{RULES}exclusion: [service]\n',
+        ["GP506"],
+    ),
+    "exclusive storage for the cluster in place of a group": (
+        (
+            f"{CLUSTER}ndparams: {{exclusive_storage: true}}\nipolicy: {{disk-templates: [drbd, plain]}}\n"
+            f"{GROUP}ipolicy: {{disk-templates: [plain]}}\n{GROUP.replace('name: g', 'name: h')}"
+        ),
+        ["GP407"],
+    ),
     "a group that a test needs and that cannot be read": (
         (
             f"{CLUSTER}enabled_disk_templates: [drbd, plain]\n{GROUP}ipolicy: {{disk-templates: [drdb]}}\n"
@@ -288,7 +299,7 @@ def test_a_base_that_is_nowhere_is_reported_beside_a_broken_object_of_another_na
 @pytest.mark.parametrize(
     ("volumes", "disk", "code", "hint"),
     [
-        ("pv_count: 4, pv_size: 1T", "2T 2T", "GP404", "allow a disk-size of 1988G, or allow spindle-use 3"),
+        ("pv_count: 4, pv_size: 1T", "2T 2T", "GP404", "allow a disk-size of 1988G, or allow spindle-use 3 in min and"),
         ("pv_count: 4, pv_size: 4T", "1900G 1980G", "GP402", "is pv_size, which is of each volume, 1T? Else write"),
     ],
 )
@@ -297,6 +308,35 @@ def test_what_the_disks_of_a_size_lack_is_asked(volumes: str, disk: str, code: s
     text = f"{GROUP[4:]}{hardware}ipolicy:\n  minmax:\n    - {bounds('1G 4G', '1 4', disk, '2 2')}"
     (found,) = [item for item in check(text, tmp_path) if item.code == code]
     assert found.hint.startswith(hint)
+
+
+def test_a_cause_asks_for_what_is_meant(tmp_path: Path) -> None:
+    for case, hint in (
+        ("a tag by hand that TagRules makes", "TagRules makes this tag, with its colon: remove it"),
+        (
+            "exclusive storage for the cluster in place of a group",
+            "is it meant for group g only, which allows only plain? Then write it there",
+        ),
+        ("a migration from the tag that it leads to", "write the tag of the other nodes on one side: cpu:old"),
+        ("a test that counts with a template that is not allowed", "is plain meant?"),
+    ):
+        (found,) = [item for item in check(CASES[case][0], tmp_path) if item.code == CASES[case][1][0]]
+        assert found.hint == hint
+
+
+@pytest.mark.parametrize(
+    ("nodes", "hint"),
+    [
+        ("help1.c.org, help2.c.org, help2.c.org", "remove one of them, or is help3.c.org meant?"),
+        ("node09, node08, node09", "remove one of them, or is node10 meant?"),
+        ("n1, n2, n3, n2", "remove one of them"),
+        ("alpha, beta, beta", "remove one of them"),
+        ("n2, n2", "remove one of them"),
+    ],
+)
+def test_a_node_that_is_named_twice_may_be_the_next_one(nodes: str, hint: str, tmp_path: Path) -> None:
+    (found,) = check(f"{GROUP[4:]}nodes: [{nodes}]\n", tmp_path)
+    assert (found.code, found.hint) == ("GP012", hint)
 
 
 def test_a_closed_group_is_one_mistake_whatever_the_number_of_its_guards(tmp_path: Path) -> None:

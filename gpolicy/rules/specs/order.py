@@ -31,13 +31,18 @@ _MOST_INSTANCES: Final = 2000
 @warning("GP202")
 def spec_order(context: Context) -> Iterator[Hit]:
     for declared, _, pairs in context.minmax():
-        compared = comparable(pairs)
-        for place, pair in enumerate(compared):
-            smaller = next((earlier for earlier in compared[:place] if _is_bigger(pair, earlier)), None)
-            if smaller is not None:
-                message = f"{pair.title} is bigger than {smaller.title}, which stands before it"
-                hint = f"move {pair.title} before {smaller.title}: capacity is counted from the first size on"
-                yield hit(declared, message, pair.span, hint, smaller.here)
+        ordered, found = list[Pair](), list[tuple[Pair, Pair]]()
+        for pair in comparable(pairs):
+            place = next((place for place, other in enumerate(ordered) if _is_bigger(pair, other)), len(ordered))
+            found += [(pair, ordered[place])] if place < len(ordered) else []
+            ordered.insert(place, pair)
+        if context.exclusive(declared):  # GP410
+            ordered.sort(key=lambda pair: -pair.minimum["disk-size"])
+        for pair, smaller in found[:1]:
+            message = f"{pair.title} is bigger than {smaller.title}, which stands before it"
+            order = ", ".join(pair.word for pair in ordered)
+            hint = f"write the sizes in the order {order}: capacity is counted from the first size on"
+            yield hit(declared, message, pair.span, hint, smaller.here)
 
 
 def _is_bigger(pair: Pair, other: Pair) -> bool:

@@ -175,14 +175,17 @@ def _alike(word: str, known: str) -> bool:
     return SequenceMatcher(None, word, known).ratio() >= 0.8
 
 
-@warning("GP506")
+@warning("GP506", explains=12, also_related=True)
 def tag_raw_prefix(context: Context) -> Iterator[Hit]:
+    made = [tag for tag in context.tags if tag.typed]
     for tag in context.tags:
         is_read = tag.level is Level.CLUSTER  # else GP509
         if is_read and tag.family in _RAW and not tag.typed and tag.suffix[-1:] not in ("", ":"):
             message = f"{tag.text} matches every instance tag that starts with {tag.suffix!r}"
             hint = f'write "{tag.text}:" for tags {tag.suffix}:…, or use `raw` in TagRules for the bare prefix'
-            yield hit(tag.label, message, tag.span, hint)
+            same = next((other for other in made if other.text == f"{tag.text}:"), None)
+            hint = "TagRules makes this tag, with its colon: remove it" if same else hint
+            yield hit(tag.label, message, tag.span, hint, see(same.span if same else None, "made here"))
 
 
 @error("GP512")
