@@ -124,8 +124,11 @@ def idle_globs(settings: Settings, policy: Policy, found: Sequence[Finding]) -> 
 def _glob_meant(item: PerFile, files: Sequence[str]) -> str | None:
     """Return the glob that names some of the files, and is most like that of an item; None if none is."""
     deeper = f"*/{item.glob.removeprefix('./')}"
-    if any(matches_glob(path, deeper) for path in files):
-        return deeper
+    for glob in (deeper, item.glob.replace(".yml", ".yaml"), item.glob.replace(".yaml", ".yml")):
+        if any(matches_glob(path, glob) for path in files):
+            return glob
     name = item.glob.rpartition("/")[2] if "*" in item.glob else "*"
-    known = {f"{Path(path).parent.as_posix()}/{name}" for path in files} | ({*files} if name == "*" else set())
+    known = {f"{Path(path).parent.as_posix()}/{each}" for path in files for each in (name, "**")}
+    known = {glob for glob in known if any(matches_glob(path, glob) for path in files)}
+    known |= {*files} if name == "*" else set()
     return closest(item.glob, known)

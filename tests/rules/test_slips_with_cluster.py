@@ -10,6 +10,7 @@ import pytest
 from gpolicy.cluster.state import ClusterObject, ClusterState, LiveInstance
 from gpolicy.findings import Finding, Severity
 from gpolicy.ganeti.vocabulary import Values
+from gpolicy.rules.node_limits import METAVG
 from tests.rules.policy_texts import CLUSTER, group_with, spec
 from tests.rules.run_rules import check, cluster, with_instance, with_resources
 from tests.rules.test_plan_guards import ALLOWING
@@ -133,11 +134,20 @@ def test_a_pattern_in_another_domain_is_corrected(tmp_path: Path) -> None:
 
 def test_metadata_in_another_volume_group_than_now_is_asked(tmp_path: Path) -> None:
     text = f"{CLUSTER}volume_group_name: xenvg\ndiskparams: {{drbd: {{metavg: vg0}}}}\n"
-    path = ("diskparams", "drbd", "metavg")
     for now, severity, hint in (
         ("xenvg", Severity.WARNING, "is xenvg meant, as it is now?"),
         ("vg0", Severity.INFO, ""),
     ):
-        state = replace(cluster({"gold": {}}), cluster=ClusterObject(own={path: now}))
+        state = replace(cluster({"gold": {}}), cluster=ClusterObject(own={METAVG: now}))
         (found,) = [item for item in check(text, tmp_path, state=state) if item.code == "GP127"]
         assert (found.severity, found.hint) == (severity, hint)
+
+
+def test_another_volume_group_is_one_mistake(tmp_path: Path) -> None:
+    own: Values = {("volume_group_name",): "xenvg", METAVG: "xenvg"}
+    state = with_sizes(cluster({"gold": WIDE}, {"n1": "gold"}), (GIB, GIB))
+    state = replace(state, cluster=ClusterObject(own=own))
+    text = f"{CLUSTER}volume_group_name: vg0\ndiskparams: {{drbd: {{metavg: xenvg}}}}\n"
+    (found,) = wrong(text, tmp_path, state)
+    assert (found.code, written(text, found)) == ("GP746", "vg0")
+    assert "GP137" in [item.code for item in found.consequences]

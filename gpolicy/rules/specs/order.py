@@ -80,7 +80,11 @@ def spec_not_monotonic(context: Context) -> Iterator[Hit]:
                 message = f"{smaller.title} is smaller than {larger.title}, but allows a greater {name}:"
                 message += f" {amount(name, smaller.maximum[name])}, not {amount(name, larger.maximum[name])}"
                 related = see(larger.at("max", name), f"{larger.title} is here")
-                yield hit(declared, message, smaller.at("max", name), "lower the one, or raise the other", related)
+                fitting = range(smaller.minimum[name], larger.maximum[name] + 1)
+                meant = [amount(name, item) for item in _slips_of(name, smaller.maximum[name]) if item in fitting]
+                hint = f"is {meant[0]} meant? Else lower" if len(meant) == 1 else "lower"
+                hint = f"{hint} the one, or raise the other"
+                yield hit(declared, message, smaller.at("max", name), hint, related)
 
 
 @information("GP218")

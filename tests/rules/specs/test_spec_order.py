@@ -95,3 +95,8 @@ def test_a_list_too_long_to_compare_says_so(tmp_path: Path) -> None:
     assert check(group(*pairs[: MAX_PAIRS - 1]), tmp_path) == []
     assert codes(check(group(*pairs), tmp_path)) == ["GP209"]
     assert codes(check(group(*pairs, pairs[-1]), tmp_path)) == ["GP209"]
+
+
+def test_a_digit_too_much_of_a_smaller_size_is_asked(tmp_path: Path) -> None:
+    (found,) = check(group(LARGE, SMALL.replace("50G", "500G")), tmp_path)
+    assert (found.code, found.hint) == ("GP217", "is 50G meant? Else lower the one, or raise the other")
