@@ -24,7 +24,7 @@ _STEPS: Final = {"memory-size": 64, "disk-size": 256}
 _FAR_BELOW: Final = {"memory-size": 4, "cpu-count": 4, "disk-size": 5}
 """How many times a minimum must be below that of a smaller spec; disks differ more on purpose."""
 _GIB: Final = 1024
-_MOST_INSTANCES: Final = 2000
+_MOST_INSTANCES: Final = 500
 """That are looked at for each two sizes."""
 
 
@@ -208,13 +208,20 @@ def _overlaps(context: Context, *, touching: bool) -> Iterator[tuple[Declared, P
 @warning("GP201", When.BETTER_WITH_STATE)
 def spec_overlap(context: Context) -> Iterator[Hit]:
     unlikely = {item.finding.span for item in context.found_by("GP224")}
-    unlikely |= {item.place for found in context.once(excesses_by_group).values() for item in found}
+    beyond = {item.place for found in context.once(excesses_by_group).values() for item in found}
+    sizes = dict[str, list[dict[str, int]]]()
     for declared, first, second, region in _overlaps(context, touching=False):
+        if declared.label not in sizes:
+            sizes[declared.label] = _observed_sizes(context, declared, first.leaf)
         message = f"{second.title} overlaps {first.title}: {region}"
-        bounds = [pair.at(end, name) for pair in (first, second) for name in FILLING for end in ("min", "max")]
-        odd = (Related(place, "most likely this is wrong") for place in bounds if place in unlikely)
-        hint, place = _cure(first, second, _observed_sizes(context, declared, first.leaf))
-        yield hit(declared, message, place or second.span, hint, (*first.here, *odd))
+        bounds = [pair.at(end, "memory-size") for pair in (first, second) for end in ("min", "max")]
+        odd = [place for place in bounds if place in unlikely]
+        for low, high in ((first, second), (second, first)):
+            parting = (name for name in FILLING if low.minimum[name] < high.minimum[name])
+            odd += [place for name in parting if (place := low.at("max", name)) in beyond]
+        hint, slip = _cure(first, second, sizes[declared.label])
+        related = (Related(place, "most likely this is wrong") for place in odd)
+        yield hit(declared, message, slip or second.span, hint, (*first.here, *related))
 
 
 @information("GP229")

@@ -167,6 +167,9 @@ def test_a_maximum_beyond_the_nodes_explains_an_overlap(tmp_path: Path) -> None:
     found = [item for item in check(group_with(*sizes) + hardware, tmp_path) if item.severity is not Severity.INFO]
     assert [(item.code, [below.code for below in item.consequences]) for item in found] == [("GP212", ["GP201"])]
     assert found[0].hint.startswith("is memory-size 64G meant?")
+    sizes = spec("large", "60G 280G", *LARGE[1:]), spec("medium", *MEDIUM)  # that of the larger one explains nothing
+    found = [item for item in check(group_with(*sizes) + hardware, tmp_path) if item.severity is not Severity.INFO]
+    assert sorted(item.code for item in found) == ["GP201", "GP212"]
 
 
 def test_a_region_of_one_size_is_named_by_that_size() -> None:
