@@ -19,7 +19,7 @@ from typing import Final
 
 from gpolicy.checking.rule import Hit
 from gpolicy.findings import COMMENT, HOUSE, Accepted, Edit, Finding, Fix, RuleInfo, Span, error_rule, warning_rule
-from gpolicy.guessing import MOST_GUESSES, did_you_mean
+from gpolicy.guessing import MOST_GUESSES, closest
 from gpolicy.policy import edits
 from gpolicy.policy.model import Policy, Waiver
 from gpolicy.policy.source_file import SourceFile
@@ -47,7 +47,7 @@ class Waivers:
     def __init__(self, waivers: Iterable[Waiver], find: Find, today: date) -> None:
         self._today = today
         self._find = find
-        self._found: list[tuple[Finding, str, str]] = []  # with the rule and the place that a lapsed one is about
+        self._found: list[tuple[Finding, str, str]] = []  # with the rule and the place that it is about
         self._open: dict[str, list[Hit]] = defaultdict(list)  # what no waiver accepts, by rule
         self._active: list[tuple[Waiver, RuleInfo]] = [
             (waiver, info) for waiver in waivers if (info := self._in_force(waiver)) is not None
@@ -94,11 +94,12 @@ class Waivers:
                 message = f"{info.code} {info.name} finds nothing at {waiver.where!r}: {why}"
                 fix = self._removal(waiver) if is_known else None
                 bare = waiver.where.rpartition("/")[2]  # without its kind, or with another word for that
-                meant = next((label for label, name in labels.items() if name == bare), waiver.where)
-                hint = did_you_mean(meant, [*labels, *files], "remove the waiver, or correct its `where`")
+                same = next((label for label, name in labels.items() if name == bare), waiver.where)
+                near = None if is_known else closest(same, [*labels, *files])
+                hint = f"Did you mean `{near}`?" if near else "remove the waiver, or correct its `where`"
                 hint = "remove the waiver" if is_known else hint
                 finding = WAIVER_UNUSED.finding(message, waiver.span, hint=hint, fix=fix)
-                yield self._with_meant(finding, info.key, waiver.where if is_known else meant)
+                yield self._with_meant(finding, info.key, near or waiver.where)
             elif number in self._used and first.setdefault((info.key, waiver.where), waiver) is not waiver:
                 message = f"another waiver accepts {info.code} {info.name} at {waiver.where!r} as well"
                 hint = "keep the one that is right"
@@ -130,7 +131,8 @@ class Waivers:
             hint = "remove the waiver, or agree on a new last day"
         else:
             return info
-        lapsed = info.key if info is not None and rule in (WAIVER_DATE, WAIVER_EXPIRED) else ""
+        meant = info or self._find(hint.partition("`")[2].partition("`")[0], guess=False)[0]
+        lapsed = meant.key if meant is not None and rule is not WAIVER_NOT_POSSIBLE else ""
         finding = rule.finding(message, waiver.span, hint=hint, missing="" if info else message)
         self._found.append((finding, lapsed, waiver.where))
         return None

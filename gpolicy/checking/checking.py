@@ -121,7 +121,7 @@ class Examination:
             return (settings.with_severity(finding) for finding in findings if settings.counts(finding))
 
         is_whole = context.whole and not policy.is_part  # else what is accepted may be found in the rest
-        about = [*sieve.waivers.findings, *sieve.suppressions.findings, *idle_globs(settings, policy)]
+        about = [*sieve.waivers.findings, *sieve.suppressions.findings, *idle_globs(settings, policy, sieve.kept)]
         if is_whole:
             labels = {item.label: item.name for item in policy.objects}
             idle = [*sieve.waivers.unused(ran, labels, policy.paths), *sieve.suppressions.unused(ran)]

@@ -75,7 +75,9 @@ class _Causes:
             for name in SPEC_PARAMETERS
         }
         self._first_result = {item.code: item for item in reversed(found) if item.code in _RESULTS}
-        self._told = {(item.span, item.message): finding for finding in found for item in finding.consequences}
+        self._told = {
+            (item.key, item.span, item.message): finding for finding in found for item in finding.consequences
+        }
         wrong = [item for item in found if item.code not in _RESULTS and _is_wrong(item)]
         self._worst = min(wrong, key=lambda item: item.severity.rank, default=None)
         planned = [item for item in found if item.because]
@@ -102,7 +104,7 @@ class _Causes:
         return seen[-1]
 
     def _cause(self, finding: Finding) -> Finding | None:
-        told = self._told.get((finding.span, finding.message))
+        told = self._told.get((finding.key, finding.span, finding.message))
         if told is not None and (told.code.startswith(_ALONE) or _is_cause(told, finding)):
             return told
         if finding.span is not None and finding.code.startswith("GP01") and finding.span.file in self._breaks:

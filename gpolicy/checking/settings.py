@@ -10,9 +10,10 @@ from typing import Final
 
 from gpolicy.errors import InputError
 from gpolicy.findings import HOUSE_CODE, Finding, RuleInfo, Severity, Span, warning_rule
-from gpolicy.guessing import did_you_mean
+from gpolicy.guessing import closest
 from gpolicy.policy.files import matches_glob, policy_files, relative_path, yaml_files
 from gpolicy.policy.model import Policy
+from gpolicy.policy.source_file import NOT_A_POLICY
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,8 +92,11 @@ _LONGEST: Final = 1000
 IDLE_GLOB: Final = warning_rule("GP916", "ignored-files-missing")
 
 
-def idle_globs(settings: Settings, policy: Policy) -> Iterator[Finding]:
-    """Yield a finding for each glob of the settings that matches no file of any policy; none in too large a tree."""
+def idle_globs(settings: Settings, policy: Policy, found: Sequence[Finding]) -> Iterator[Finding]:
+    """Yield a finding for each glob of the settings that matches no file of any policy; none in too large a tree.
+
+    What was `found` in the files that are meant instead follows from it.
+    """
     idle = [item for item in settings.per_file[:_MOST_GLOBS] if len(item.glob) < _LONGEST]
     idle = [item for item in idle if not any(item.matches(file) for file in policy.paths)]
     ignoring = [item for item in idle if item.codes]
@@ -107,13 +111,24 @@ def idle_globs(settings: Settings, policy: Policy) -> Iterator[Finding]:
                 files = [relative_path(str(file), item.directory) for file in finds(item.directory)]
         for item in some_idle if files else ():
             if not any(matches_glob(path, item.glob) for path in files):
-                yield IDLE_GLOB.finding(f"{item.glob!r} matches {what}", item.span, hint=_glob_meant(item, files))
+                near = replace(item, glob=_glob_meant(item, files) or item.glob)
+                codes = item.codes or {NOT_A_POLICY.code}
+                about = (one for one in found if one.span and near.matches(one.span.file))
+                hint = f"write the path from {item.directory.name}/, where this file is, or remove the entry"
+                hint = f"Did you mean `{near.glob}`?" if near != item else hint
+                said = IDLE_GLOB.finding(f"{item.glob!r} matches {what}", item.span, hint=hint)
+                same = (one for one in about if not codes.isdisjoint((one.key, one.code)))
+                yield replace(said, consequences=tuple(same))
 
 
-def _glob_meant(item: PerFile, files: Sequence[str]) -> str:
+def _glob_meant(item: PerFile, files: Sequence[str]) -> str | None:
+    """Return the glob that names some of the files, and is most like that of an item; None if none is."""
     deeper = f"*/{item.glob.removeprefix('./')}"
-    if any(matches_glob(path, deeper) for path in files):
-        return f"Did you mean `{deeper}`?"
+    for glob in (deeper, item.glob.replace(".yml", ".yaml"), item.glob.replace(".yaml", ".yml")):
+        if any(matches_glob(path, glob) for path in files):
+            return glob
     name = item.glob.rpartition("/")[2] if "*" in item.glob else "*"
-    known = {f"{Path(path).parent.as_posix()}/{name}" for path in files} | ({*files} if name == "*" else set())
-    return did_you_mean(item.glob, known, f"write the path from {item.directory.name}/, where this file is")
+    known = {f"{Path(path).parent.as_posix()}/{each}" for path in files for each in (name, "**")}
+    known = {glob for glob in known if any(matches_glob(path, glob) for path in files)}
+    known |= {*files} if name == "*" else set()
+    return closest(item.glob, known)

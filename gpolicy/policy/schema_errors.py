@@ -61,6 +61,19 @@ def _explained(document: YamlDocument) -> list[Finding]:
     return list(findings.values())
 
 
+_NUMBERED: Final = re.compile(r"(\D*+)(\d{1,9})(.*+)", re.DOTALL)
+
+
+def _next_in_series(names: list[Any], place: int) -> str:
+    """Return the name with the next number if others of the list differ in numbers only, and none has it yet."""
+    parts = [_NUMBERED.fullmatch(name) for name in names if isinstance(name, str)]
+    own = _NUMBERED.fullmatch(str(names[place]))
+    if own is None or sum(part is not None and part.group(1, 3) == own.group(1, 3) for part in parts) < 3:
+        return ""
+    following = f"{own[1]}{int(own[2]) + 1:0{len(own[2])}}{own[3]}"
+    return "" if following in names else following
+
+
 def _unique_items(_: Any, is_asked: bool, instance: Any, __: Any) -> Iterator[ValidationError]:  # noqa: FBT001
     """Ask for different items as jsonschema does, which compares each with each where it cannot sort them."""
     from jsonschema.exceptions import ValidationError as Error  # noqa: PLC0415 (as above)
@@ -274,7 +287,9 @@ class _Fault:
             case "uniqueItems":
                 double = first_double(instance)
                 span = self._document.value_span((*self._pointer, double))
-                message, hint = f"{place} names {_quote(instance[double])} twice", hint or "remove one of them"
+                meant = _next_in_series(instance, double) if last_key(self._pointer) == "nodes" else ""
+                hint = hint or f"remove one of them{f', or is {meant} meant?' if meant else ''}"
+                message = f"{place} names {_quote(instance[double])} twice"
             case _:
                 expected = listed(list(map(_expected, self._branches)), "or")
                 message = f"{place} cannot be {_quote(instance)}: expected {expected}"

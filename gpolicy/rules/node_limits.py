@@ -95,6 +95,19 @@ class Excess:
             return f"{self.pair.title}: {what} {verb} all that {of_whom} has{keeps}, and some must stay free"
         return f"{self.pair.title}: {what} {verb} more than {of_whom} has ({amount(name, int(self.limit.most))}{keeps})"
 
+    def cure(self, context: Context, most: int) -> str:
+        """Return what parts the number from a limit of `most`, so that no other rule is against it.
+
+        A slip that makes sizes overlap is the likelier one. Large sizes are in whole GiB: they are easier to read.
+        """
+        slip = (item.finding.hint for item in context.found_by("GP201") if item.finding.span == self.place)
+        size = most // self.disks
+        size -= size % 1024 if self.parameter in SPARED and size >= 100 * 1024 else 0
+        bounds = "min and max" if self.pair.minimum[self.parameter] > size else "the maximum"
+        return next(
+            slip, f"lower {bounds} to {amount(self.parameter, size)} or less" if size > 0 else "lower the maximum"
+        )
+
 
 def excesses_by_group(context: Context) -> dict[str, tuple[Excess, ...]]:
     """Return the bounds of specs above what a group's largest node gives, by group; none beyond MOST_COMPARED specs."""

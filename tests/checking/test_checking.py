@@ -207,4 +207,5 @@ def test_a_rule_that_uses_the_state_documents_it(tmp_path: Path) -> None:
             list(rule.check(Watched(policy, None, DEFAULT, TODAY, rules=by_code), found))
             if Watched.asked:
                 asking.add(rule.info.code)
-    assert asking == {rule.info.code for rule in rules if When.MORE_WITH_STATE in rule.when}
+    with_state = When.MORE_WITH_STATE | When.BETTER_WITH_STATE
+    assert asking == {rule.info.code for rule in rules if with_state & rule.when}

@@ -184,6 +184,22 @@ def test_an_exclusion_that_matches_no_file_is_found(tmp_path: Path) -> None:
     assert made.counts(Finding("GP201", "x", Severity.WARNING, "m", Span("charts/values.yaml", 1, 1, 1, 1)))
 
 
+def test_what_an_exclusion_was_most_likely_meant_for_follows_from_its_mistake(tmp_path: Path) -> None:
+    (tmp_path / "charts").mkdir()
+    (tmp_path / "charts" / "values.yaml").write_text("a: 1\n", encoding="utf-8")
+    made = settings(tmp_path, 'exclude = ["chart/**"]\n')
+    (found,) = checked(tmp_path, made, "gpolicy: v1\nkind: NodeGroup\nname: gold\n")
+    assert (found.code, found.severity, found.hint) == ("GP916", Severity.ERROR, "Did you mean `charts/**`?")
+    assert [item.code for item in found.consequences] == ["GP010"]
+    made = settings(tmp_path, 'exclude = ["charts/*.yml"]\n')
+    assert [item.hint for item in checked(tmp_path, made, "gpolicy: v1\nkind: NodeGroup\nname: gold\n")] == [
+        "Did you mean `charts/*.yaml`?"
+    ]
+    made = settings(tmp_path, 'exclude = ["charts/**", "helm/*"]\n')
+    (found,) = checked(tmp_path, made, "gpolicy: v1\nkind: NodeGroup\nname: gold\n")
+    assert found.hint.endswith("where this file is, or remove the entry")
+
+
 @pytest.mark.parametrize(
     ("file", "text", "cure"),
     [

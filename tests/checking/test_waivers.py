@@ -42,9 +42,18 @@ def test_a_waiver_names_the_place_by_object_or_file(where: str, tmp_path: Path) 
     assert check(gold(waiver(where=where)), tmp_path) == []
 
 
-@pytest.mark.parametrize("where", ["group/silver", "cluster", "other.yaml", "olicy.yaml", "GROUP/GOLD", ""])
+@pytest.mark.parametrize("where", ["group/silver", "cluster", "other.yaml", "olicy.yaml", ""])
 def test_elsewhere_the_finding_stays_and_the_waiver_is_unused(where: str, tmp_path: Path) -> None:
     assert codes(check(gold(waiver(where=where)), tmp_path)) == ["GP509", "GP902"]
+
+
+def test_what_a_waiver_was_most_likely_meant_for_follows_from_its_mistake(tmp_path: Path) -> None:
+    for mistaken, code in ((waiver(where="GROUP/GOLD"), "GP902"), (waiver(where="grup/gold"), "GP902")):
+        (found,) = check(gold(mistaken), tmp_path)
+        assert (found.code, found.hint) == (code, "Did you mean `group/gold`?")
+        assert codes(found.consequences) == ["GP509"]
+    (found,) = check(gold(waiver(rule="tag-wrong-leve")), tmp_path)
+    assert (found.code, codes(found.consequences)) == ("GP903", ["GP509"])
 
 
 def test_a_waiver_of_a_bare_name_is_told_the_object_and_stays(tmp_path: Path) -> None:

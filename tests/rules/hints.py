@@ -325,7 +325,7 @@ _FORMS: Final = (
     (rf"write at (?:most|least) ({_VALUE})$", _Edit.write),
     (rf"write ({_VALUE}) or (?:more|less)$", _Edit.write),
     (r"write .*such as ([^,]+)", _Edit.write),
-    (r"allow (spindle-use) (\d+)$", _Edit.set_key),
+    (r"allow (spindle-use) (\d+)(?: in min and max)?$", _Edit.set_key),
     (r"write one of (\w+)", _Edit.write),
     (rf"write ({_VALUE})(?: (?:to|for|if|with|which|of) .*| \(.*|,.*)?$", _Edit.write),
     (r"(?:leave (?=.* out)|remove )(it|one|this one|the key)(?:,? .*)?$", _Edit.leave_out),

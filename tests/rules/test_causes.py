@@ -25,6 +25,18 @@ HARDWARE: Final = "hardware: {memory: 64G, cpus: 16, pv_count: 2, pv_size: 500G}
 SET: Final = "---\ngpolicy: v1\nkind: NodeSet\nname: {0}\nnodes: [{0}]\n"
 RULES: Final = "---\ngpolicy: v1\nkind: TagRules\n"
 
+GUARDS: Final = "---\ngpolicy: v1\nkind: Guards\nguards:\n"
+_MIGRATION: Final = (
+    f"{CLUSTER}{RULES}migration: {{{{domains: [cpu], allow: [{{{{from: '{{}}', to: '{{}}'}}}}]}}}}\n"
+    f"{GROUP}nodes: [n1, n2, n3]\n{SET.format('n1')}tags: ['cpu:old']\n"
+    f"{SET.format('n2')}tags: ['cpu:new']\n{SET.format('n3')}tags: ['cpu:new']\n"
+)
+CLOSED: Final = (
+    f"{CLUSTER}ipolicy:\n  minmax:\n    - name: a\n      {bounds('8G 16G', '4 8', '50G 90G')}"
+    f"    - name: b\n      {bounds('1G 4G', '1 3', '10G 40G')}"
+    f"{GROUP.replace('name: g', 'name: h')}{GROUP}alloc_policy: unallocable\n{GUARDS}"
+    "  - {name: a, group: g, spec: a, at_least: 4}\n  - {name: b, group: g, spec: b, at_least: 5}\n"
+)
 _MIN_FIRST: Final = bounds("1G 4G", "1 4", "10G 40G")
 EXCHANGED: Final = _MIN_FIRST.replace("min:", "?").replace("max:", "min:").replace("?", "max:")
 
@@ -166,6 +178,37 @@ CASES: Final = {
     ),
     "a required key misspelt": (f"{CLUSTER}{GROUP.replace('name:', 'nmae:')}", ["GP011"]),
     "the line between documents lost": (CLUSTER + GROUP.removeprefix("---\n"), ["GP003"]),
+    "a migration to a tag that no node has": (f"{_MIGRATION.format('cpu:old', 'cpu:newer')}", ["GP517"]),
+    "a migration from the tag that it leads to": (f"{_MIGRATION.format('cpu:new', 'cpu:new')}", ["GP516"]),
+    "a test that counts with a template that is not allowed": (
+        (
+            f"{CLUSTER}enabled_disk_templates: [drbd, plain]\n{GROUP}nodes: [n1, n2]\n{HARDWARE}"
+            f"ipolicy:\n  disk-templates: [plain]\n  minmax:\n    - name: a\n      {bounds('1G 4G', '1 4', '10G 40G')}"
+            f"{TESTS}capacity: {{group: g, disk-template: drbd}}\n    expect: {{specs: {{a: {{at_least: 1}}}}}}\n"
+        ),
+        ["GP817"],
+    ),
+    "a tag by hand that TagRules makes": (
+        f'{CLUSTER}tags: ["htools:iextags:service"]\n{RULES}exclusion: [service]\n',
+        ["GP506"],
+    ),
+    "exclusive storage for the cluster in place of a group": (
+        (
+            f"{CLUSTER}ndparams: {{exclusive_storage: true}}\nipolicy: {{disk-templates: [drbd, plain]}}\n"
+            f"{GROUP}ipolicy: {{disk-templates: [plain]}}\n{GROUP.replace('name: g', 'name: h')}"
+        ),
+        ["GP407"],
+    ),
+    "a group that a test needs and that cannot be read": (
+        (
+            f"{CLUSTER}enabled_disk_templates: [drbd, plain]\n{GROUP}ipolicy: {{disk-templates: [drdb]}}\n"
+            f"{GROUP.replace('name: g', 'name: h')}ipolicy: {{disk-templates: [plain]}}\n"
+            f"{TESTS}place: {{memory-size: 2G, cpu-count: 2, disks: [10G], disk-template: drbd}}\n"
+            "    expect: {refused: false}\n"
+        ),
+        ["GP012"],
+    ),
+    "two guards of a group that is closed": (CLOSED, ["GP805", "GP805"]),
     "the dash of an item lost": (
         (
             f"{CLUSTER}{SPECS}  minmax:\n    - name: a\n      {bounds('8G 16G', '4 8', '40G 90G')}"
@@ -256,7 +299,7 @@ def test_a_base_that_is_nowhere_is_reported_beside_a_broken_object_of_another_na
 @pytest.mark.parametrize(
     ("volumes", "disk", "code", "hint"),
     [
-        ("pv_count: 4, pv_size: 1T", "2T 2T", "GP404", "allow a disk-size of 1988G, or allow spindle-use 3"),
+        ("pv_count: 4, pv_size: 1T", "2T 2T", "GP404", "allow a disk-size of 1988G, or allow spindle-use 3 in min and"),
         ("pv_count: 4, pv_size: 4T", "1900G 1980G", "GP402", "is pv_size, which is of each volume, 1T? Else write"),
     ],
 )
@@ -265,6 +308,64 @@ def test_what_the_disks_of_a_size_lack_is_asked(volumes: str, disk: str, code: s
     text = f"{GROUP[4:]}{hardware}ipolicy:\n  minmax:\n    - {bounds('1G 4G', '1 4', disk, '2 2')}"
     (found,) = [item for item in check(text, tmp_path) if item.code == code]
     assert found.hint.startswith(hint)
+
+
+def test_a_cause_asks_for_what_is_meant(tmp_path: Path) -> None:
+    for case, hint in (
+        ("a tag by hand that TagRules makes", "TagRules makes this tag, with its colon: remove it"),
+        (
+            "exclusive storage for the cluster in place of a group",
+            "is it meant for group g only, which allows only plain? Then write it there",
+        ),
+        ("a migration from the tag that it leads to", "write the tag of the other nodes on one side: cpu:old"),
+        ("a test that counts with a template that is not allowed", "is plain meant?"),
+    ):
+        (found,) = [item for item in check(CASES[case][0], tmp_path) if item.code == CASES[case][1][0]]
+        assert found.hint == hint
+
+
+@pytest.mark.parametrize(
+    ("nodes", "hint"),
+    [
+        ("help1.c.org, help2.c.org, help2.c.org", "remove one of them, or is help3.c.org meant?"),
+        ("node09, node08, node09", "remove one of them, or is node10 meant?"),
+        ("n1, n2, n3, n2", "remove one of them"),
+        ("alpha, beta, beta", "remove one of them"),
+        ("n2, n2", "remove one of them"),
+    ],
+)
+def test_a_node_that_is_named_twice_may_be_the_next_one(nodes: str, hint: str, tmp_path: Path) -> None:
+    (found,) = check(f"{GROUP[4:]}nodes: [{nodes}]\n", tmp_path)
+    assert (found.code, found.hint) == ("GP012", hint)
+
+
+def test_a_closed_group_is_one_mistake_whatever_the_number_of_its_guards(tmp_path: Path) -> None:
+    (found,) = one_for_each_missing(check(CLOSED, tmp_path))
+    assert (found.code, [item.code for item in found.consequences]) == ("GP805", ["GP805"])
+    assert found.span is not None
+    assert CLOSED.splitlines()[found.span.line - 1] == "alloc_policy: unallocable"
+
+
+def test_a_guard_that_is_almost_one_of_the_base_is_taken_for_it(tmp_path: Path) -> None:
+    (tmp_path / "base.yaml").write_text(
+        f"{CLUSTER}template: true\n{GUARDS}  - {{name: keep-capacity, capacity_loss: {{at_most: 15%}}}}\n",
+        encoding="utf-8",
+    )
+    member = tmp_path / "town"
+    member.mkdir()
+    for name, limit, hint in (
+        ("keep-capacty", "30%", "Did you mean `keep-capacity`? A guard of the same name replaces that of the base"),
+        ("keep-capacty", "10%", "Did you mean `keep-capacity`? A guard of the same name replaces that of the base"),
+        ("no-more-than-this", "30%", "correct what it measures, or remove the guard"),
+    ):
+        own = f"{CLUSTER.replace('c.', 'd.')}extends: ../base.yaml#c.example.org\n"
+        text = f"{own}{GUARDS}  - {{name: {name}, capacity_loss: {{at_most: {limit}}}}}\n"
+        (member / "policy.yaml").write_text(text, encoding="utf-8")
+        (found,) = find_mistakes(load_policy(member), today=TODAY, forecast=FORECAST)
+        assert (found.code, found.hint) == ("GP807", hint)
+        assert Path(found.places[0].span.file).parent == tmp_path
+        assert found.span is not None
+        assert Path(found.span.file).parent == member
 
 
 def test_an_overlap_is_told_where_what_explains_it_is_accepted(tmp_path: Path) -> None:

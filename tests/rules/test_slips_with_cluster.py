@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from gpolicy.cluster.state import ClusterState, LiveInstance
+from gpolicy.cluster.state import ClusterObject, ClusterState, LiveInstance
 from gpolicy.findings import Finding, Severity
 from gpolicy.ganeti.vocabulary import Values
+from gpolicy.rules.node_limits import METAVG
 from tests.rules.policy_texts import CLUSTER, group_with, spec
 from tests.rules.run_rules import check, cluster, with_instance, with_resources
 from tests.rules.test_plan_guards import ALLOWING
@@ -122,3 +123,31 @@ def test_a_pattern_one_slip_away_from_nodes_that_no_group_names(pattern: str, hi
     text = CLUSTER + group("web", f'"{pattern}"') + group("db", '"db*.c.org"')
     found = [item for item in wrong(text, tmp_path, state) if item.code == "GP606"]
     assert [item.hint.startswith(hint) for item in found] == [True]
+
+
+def test_a_pattern_in_another_domain_is_corrected(tmp_path: Path) -> None:
+    state = cluster({"gold": {}}, {f"kvm{number}.kiel.example.net": "gold" for number in range(1, 4)})
+    text = CLUSTER + group("gold", '"kvm[1-3].kiel.example.com"')
+    found = [item for item in wrong(text, tmp_path, state) if item.code == "GP606"]
+    assert [item.hint for item in found] == ["Did you mean `kvm[1-3].kiel.example.net`?"]
+
+
+def test_metadata_in_another_volume_group_than_now_is_asked(tmp_path: Path) -> None:
+    text = f"{CLUSTER}volume_group_name: xenvg\ndiskparams: {{drbd: {{metavg: vg0}}}}\n"
+    for now, severity, hint in (
+        ("xenvg", Severity.WARNING, "is xenvg meant, as it is now?"),
+        ("vg0", Severity.INFO, ""),
+    ):
+        state = replace(cluster({"gold": {}}), cluster=ClusterObject(own={METAVG: now}))
+        (found,) = [item for item in check(text, tmp_path, state=state) if item.code == "GP127"]
+        assert (found.severity, found.hint) == (severity, hint)
+
+
+def test_another_volume_group_is_one_mistake(tmp_path: Path) -> None:
+    own: Values = {("volume_group_name",): "xenvg", METAVG: "xenvg"}
+    state = with_sizes(cluster({"gold": WIDE}, {"n1": "gold"}), (GIB, GIB))
+    state = replace(state, cluster=ClusterObject(own=own))
+    text = f"{CLUSTER}volume_group_name: vg0\ndiskparams: {{drbd: {{metavg: xenvg}}}}\n"
+    (found,) = wrong(text, tmp_path, state)
+    assert (found.code, written(text, found)) == ("GP746", "vg0")
+    assert "GP137" in [item.code for item in found.consequences]

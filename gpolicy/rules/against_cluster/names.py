@@ -18,7 +18,7 @@ from gpolicy.checking.context import (
 from gpolicy.checking.pairs import Pair, amount
 from gpolicy.checking.rule import Hit, Rule, When, error, hit, see, warning
 from gpolicy.cluster.state import LiveInstance
-from gpolicy.findings import NO_PLAN, RuleInfo, Span
+from gpolicy.findings import NO_PLAN, Related, RuleInfo, Span
 from gpolicy.ganeti.releases import release_of, unknown_release
 from gpolicy.ganeti.vocabulary import DRBD_METADATA, Level, Path
 from gpolicy.guessing import MOST_GUESSES, name_meant
@@ -133,7 +133,7 @@ def hypervisor_in_use(context: Context) -> Iterator[Hit]:
         yield hit("cluster", message, enabled.span, f"leave {hypervisor} enabled, or convert them first")
 
 
-@warning("GP746", When.STATE)
+@warning("GP746", When.STATE, explains=14, also_related=True)
 def disks_left_behind(context: Context) -> Iterator[Hit]:
     disks = [(item.name, disk.template) for item in context.observed.instances.values() for disk in item.disks]
     for path, templates in _PLACES.items():
@@ -141,7 +141,9 @@ def disks_left_behind(context: Context) -> Iterator[Hit]:
         users = sorted({name for name, template in disks if template in templates})
         if leaf is not None and leaf.value and now and leaf.value != now and users:
             message = f"{path[0]} is to be {leaf.value}, but {some(users)} have disks in {now}"
-            yield hit("cluster", message, leaf.span, f"write {now}, or move the disks first")
+            still = [other.span for _, other in context.explicit_at(METAVG) if other.value == now]
+            related = tuple(Related(span, f"metavg is {now} still") for span in still)
+            yield hit("cluster", message, leaf.span, f"write {now}, or move the disks first", related)
 
 
 @warning("GP727", When.STATE)

@@ -300,12 +300,12 @@ def plan_unsafe(context: Context) -> Iterator[Hit]:
     return _said_by_guards(context, hint, overridable=True)
 
 
-@warning("GP724", When.STATE)
+@warning("GP724", When.STATE, explains=25)
 def spec_beyond_nodes(context: Context) -> Iterator[Hit]:
     for group in context.groups:
         for excess in context.once(excesses_by_group).get(group.name, ()):
             if excess.limit.span is None:
-                hint = "make the size smaller" if excess.bound == "min" else "lower the maximum"
+                hint = excess.cure(context, excess.limit.usable) if excess.bound == "max" else "make the size smaller"
                 message = excess.sentence(f"any node of {group.title}")
                 yield hit(group, message, excess.place, hint, excess.limit.places)
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from gpolicy.checking.context import DISK_TEMPLATES, EXCLUSIVE_STORAGE, VCPU_RATIO, Context
 from gpolicy.checking.pairs import amount
-from gpolicy.checking.rule import Hit, When, error, hit, information, warning
+from gpolicy.checking.rule import Hit, When, error, hit, information, see, warning
 from gpolicy.cluster.state import LiveNode
 from gpolicy.cluster.terms import MARGIN, RESERVED, VolumeTerms
 from gpolicy.cluster.volume_pools import VolumePool, matches
@@ -19,7 +19,7 @@ from gpolicy.ganeti.vocabulary import Level
 from gpolicy.guessing import is_one_slip
 from gpolicy.policy.model import ClusterPolicy, GroupPolicy, is_glob
 from gpolicy.policy.source_file import Located
-from gpolicy.printable import count, some
+from gpolicy.printable import count, named, some
 from gpolicy.resolve.desired import volume_terms
 from gpolicy.rules.node_limits import METAVG, VOLUME_GROUP, own_pool, terms_in
 from gpolicy.rules.shared import exclusive_groups, exclusive_hit, in_force, moved, of_cluster
@@ -226,7 +226,13 @@ def template_not_exclusive(context: Context) -> Iterator[Hit]:
             message = f"{declared.title} allows {', '.join(others)}: exclusive storage is for plain only"
             hint = "is exclusive storage meant here? If it is, allow only plain"
             place = allowed.at(allowed.texts.index(others[0]))
-            yield exclusive_hit(context, declared, allowed, exclusive, message, hint, place)
+            own = [(group.name, context.own(group, DISK_TEMPLATES)) for group in context.groups]
+            fit = [name for name, leaf in own if leaf is not None and leaf.texts == ("plain",)]
+            if fit and declared is context.policy.cluster:
+                hint = f"is it meant for {named('group', fit)} only, which allows only plain? Then write it there"
+                yield hit(declared, message, exclusive.span, hint, see(place, f"{others[0]} is allowed"))
+            else:
+                yield exclusive_hit(context, declared, allowed, exclusive, message, hint, place)
 
 
 @error("GP408", explains=8, also_related=True)

@@ -9,7 +9,7 @@ from typing import Final
 
 from gpolicy.checking.context import EXCLUSIVE_STORAGE, MINMAX, SPINDLE_COUNT, SPINDLE_RATIO, VCPU_RATIO, Context
 from gpolicy.checking.pairs import Pair, amount, comparable
-from gpolicy.checking.rule import Hit, When, error, hit, information, see, warning
+from gpolicy.checking.rule import Hit, Same, When, error, hit, information, see, warning
 from gpolicy.cluster.terms import VolumeSize
 from gpolicy.findings import Related, Span
 from gpolicy.ganeti.amounts import SIZE_STEP_MIB
@@ -89,7 +89,8 @@ def too_few_spindles(context: Context) -> Iterator[Hit]:
             most = volume.largest_disk(allowed // max(count, 1))
             cures = [f"a disk-size of {amount('disk-size', most - most % 1024)}"] if most >= 1024 else []
             cures += [f"disk-count {allowed * count // needed}"] if count > 1 and allowed * count >= needed else []
-            cures += [f"spindle-use {needed}"] if needed <= (hardware.volume_count or needed) else []
+            both = " in min and max" if pair.minimum["spindle-use"] == allowed else ""
+            cures += [f"spindle-use {needed}{both}"] if needed <= (hardware.volume_count or needed) else []
             hint = f"{'disk-size is of each disk: ' if count > 1 else ''}allow {', or allow '.join(cures) or 'less'}"
             yield hit(group, message, pair.at("max", "spindle-use"), hint, _volumes_here(hardware))
 
@@ -187,7 +188,7 @@ def nothing_left_for_node(context: Context) -> Iterator[Hit]:
                     message = f"{pair.title}: {name} {amount(name, wanted)} of {amount(name, share.whole)}"
                     message += f" leaves nothing {_for_whom(share, wanted)}"
                     at_most = f"less than {most}" if name in node_limits.SPARED else f"{most} or less"
-                    hint = f"lower the maximum to {at_most}"
+                    hint = f"lower {'min and max' if pair.minimum[name] > share.usable else 'the maximum'} to {at_most}"
                     if not share.kept and name == "memory-size":
                         hint = "lower the maximum; say in hv_state what the node keeps (mem_node)"
                     yield hit(group, message, pair.at("max", name), hint, share.places)
@@ -257,7 +258,7 @@ def _promised(context: Context, group: GroupPolicy, hardware: Hardware) -> Itera
         )
 
 
-@warning("GP410")
+@warning("GP410", better=((Same.LABEL, ("GP202",)),))
 def dedicated_order(context: Context) -> Iterator[Hit]:
     for declared, (exclusive, _) in context.combined(EXCLUSIVE_STORAGE, MINMAX):
         if exclusive.value is not True:

@@ -64,7 +64,10 @@ def pattern_without_node(context: Context) -> Iterator[Hit]:
 
 
 def _pattern_meant(context: Context, declared: Declared, pattern: str) -> str:
-    """Return the only pattern one slip away that matches nodes which no group names; of a node set, any nodes."""
+    """Return the only pattern one slip away, or in another domain, that matches nodes which no group names.
+
+    Of a node set, any nodes.
+    """
     begin, wanted = ends(pattern)[0], context.desired.nodes
     claimed = {name for name, node in wanted.items() if node.group} if declared.level is Level.GROUP else set[str]()
     free = context.observed.nodes.keys() - claimed
@@ -72,6 +75,9 @@ def _pattern_meant(context: Context, declared: Declared, pattern: str) -> str:
     guesses = [
         f"{stem}{pattern[len(begin) :]}" for stem in stems if len(stems) <= MOST_ALIKE and is_one_slip(begin, stem)
     ]
+    own = _DOMAIN.fullmatch(pattern)
+    domains = {name.partition(".")[2] for name in free} - {own[1] if own else ""}
+    guesses += [f"{pattern[: own.start(1)]}{domain}" for domain in domains if own and len(domains) <= _MOST_DOMAINS]
     fitting = [guess for guess in guesses if any(matches(guess, name) for name in free)]
     return fitting[0] if len(fitting) == 1 else ""
 

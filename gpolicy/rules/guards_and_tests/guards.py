@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import Final
 
@@ -12,7 +13,7 @@ from gpolicy.checking.rule import Hit, Same, When, error, hit, see, warning
 from gpolicy.findings import RuleParameter, copied
 from gpolicy.ganeti.amounts import MOST_NODE_FAILURES
 from gpolicy.ganeti.vocabulary import Level
-from gpolicy.guessing import did_you_mean, did_you_mean_one_of
+from gpolicy.guessing import closest, did_you_mean, did_you_mean_one_of
 from gpolicy.policy.kinds import BUILT_IN, Guard, Measure
 from gpolicy.policy.model import GroupPolicy, Waiver, promised_nodes
 from gpolicy.printable import count, named
@@ -60,7 +61,7 @@ def guard_name_taken(context: Context) -> Iterator[Hit]:
 _PROMISED: Final = When.WHOLE | When.MORE_WITH_STATE
 
 
-@warning("GP805", _PROMISED, better=((Same.LABEL, ("GP802",)),))
+@warning("GP805", _PROMISED, better=((Same.LABEL, ("GP802",)),), explains=20)
 def guard_never_passes(context: Context) -> Iterator[Hit]:
     for guard in context.policy.guards:
         if guard.measure is Measure.MAX_CHANGES and guard.limit == 0:
@@ -78,7 +79,12 @@ def guard_never_passes(context: Context) -> Iterator[Hit]:
             shut = next((item for item in asked if is_closed(context, item)), None)
             hint = "open the group, or remove the guard" if shut else "lower the number, or correct the hardware"
             closing = context.own(shut, ALLOC_POLICY) if shut else None
-            yield hit(_label(guard), message, guard.span, hint, see(closing.span, "closed here") if closing else ())
+            found = hit(_label(guard), message, guard.span, hint)
+            if closing is not None:  # one value, whatever the number of guards
+                missing, related = f"instances in {closing.span}", see(guard.span, "the guard is here")
+                found = hit(_label(guard), message, closing.span, hint, related, missing=missing)
+                found = replace(found, finding=replace(found.finding, because=(closing.span,)))
+            yield found
 
 
 def _asked(context: Context, guard: Guard) -> list[GroupPolicy]:
@@ -198,6 +204,12 @@ def guard_covered(context: Context) -> Iterator[Hit]:
         is_twin = stricter is not None and stricter.name.value == guard.name.value  # GP803
         if stricter is not None and not copied(guard.span, stricter.span if is_twin else None):
             message = f"guard {guard.name.value} never decides: {stricter.name.value} is at least as strict"
+            mine, other = sorted((guard, stricter), key=lambda one: one.span.file not in context.policy.paths)
+            near = mine.about == other.about and other.span.file not in context.policy.paths
+            if near and closest(mine.name.value, [other.name.value]):
+                hint = f"Did you mean `{other.name.value}`? A guard of the same name replaces that of the base"
+                yield hit(_label(mine), message, mine.name.span, hint, see(other.name.span, "that of the base"))
+                continue
             related = see(stricter.span, f"{stricter.name.value} is here")
             yield hit(_label(guard), message, guard.span, "correct what it measures, or remove the guard", related)
 

@@ -219,7 +219,7 @@ def asked_of(context: Context, scenario: Scenario) -> GroupPolicy | None:
     return asked[0] if len(named or asked) == 1 and asked else None
 
 
-@warning("GP817", when=When.MORE_WITH_STATE, unless_declared=(ENABLED_TEMPLATES,))
+@warning("GP817", when=When.MORE_WITH_STATE | When.WHOLE, unless_declared=(ENABLED_TEMPLATES,))
 def test_template(context: Context) -> Iterator[Hit]:
     enabled = of_cluster(context, ENABLED_TEMPLATES)
     for scenario in context.policy.scenarios:
@@ -227,10 +227,13 @@ def test_template(context: Context) -> Iterator[Hit]:
         template = given.template if given is not None else None
         if template is None or scenario.stage.snapshot is not None:
             continue
-        declared = asked_of(context, scenario) or context.policy.cluster
-        allowed = context.effective(declared, DISK_TEMPLATES) if declared else None
+        asked, cluster = asked_of(context, scenario), context.policy.cluster
+        homes = [asked] if asked is not None else [*([cluster] if cluster else []), *context.groups]
+        lists = [context.effective(home, DISK_TEMPLATES) for home in homes]
         wanted = {item.path: item.wanted for item in scenario.expectations}
-        expects_refusal = wanted.get(("refused",)) is True or scenario.action is Action.CAPACITY
+        expects_refusal = wanted.get(("refused",)) is True
+        if scenario.action is Action.CAPACITY:
+            expects_refusal = not any(isinstance(item, Number) and item.least for item in wanted.values())
         if expects_refusal or (scenario.sizes is not None and scenario.sizes.ignore_ipolicy):
             continue  # that may be what it shows
         name, message, missing, hint = template.value, "", "", "name another template"
@@ -239,8 +242,9 @@ def test_template(context: Context) -> Iterator[Hit]:
             hint = "write disks: [], or name another template"
         elif enabled is not None and name not in enabled.texts:
             message, missing = f"{name} is not enabled on the cluster", f"enabled {name}"
-        elif declared is not None and allowed is not None and name not in allowed.texts:
-            message, missing = f"{name} is not allowed in {declared.title}", f"{name} in {allowed.span}"
+        elif lists and lists[0] and all(allowed is not None and name not in allowed.texts for allowed in lists):
+            message, missing = f"{name} is not allowed in {homes[0].title}", f"{name} in {lists[0].span}"
+            hint = f"is {listed(lists[0].texts, 'or')} meant?"
         if message:
             yield hit(f"test/{scenario.name.value}", message, template.span, hint, missing=missing)
 

@@ -6,18 +6,18 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from gpolicy.checking.context import ENABLED_HYPERVISORS, Context
 from gpolicy.checking.rule import Hit, When, error, hit, information, see, warning
-from gpolicy.findings import Related, Span
+from gpolicy.findings import Related, Severity, Span
 from gpolicy.ganeti.vocabulary import IPV4, Path
 from gpolicy.guessing import name_meant, rarer_slips
 from gpolicy.policy.model import ClusterPolicy, Declared, Leaf
 from gpolicy.printable import count, listed
 from gpolicy.resolve.desired import volume_terms
-from gpolicy.rules.node_limits import METAVG, VOLUME_GROUP, own_pool
+from gpolicy.rules.node_limits import METAVG, VOLUME_GROUP, own_pool, pools_in
 from gpolicy.rules.shared import STRIPES, Form, conflict, in_force, is_access, misformed, of_cluster
 
 _VOLUME_GROUP: Final = re.compile(r"(?!\.{1,2}$)[A-Za-z0-9_+.][A-Za-z0-9_+.-]*")
@@ -184,7 +184,16 @@ def metavg_not_counted(context: Context) -> Iterator[Hit]:
         is_own = any(context.own(declared, path) for path in (METAVG, VOLUME_GROUP))
         if is_own and meta and group and meta.value and group.value and meta.value != group.value:
             message = f"metadata goes to {meta.value}, but capacity counts {group.value} only"
-            yield conflict(context, declared, message, "", meta, group)
+            found = conflict(context, declared, message, "", meta, group)
+            owner = context.observed.groups.get(declared.name, context.observed.cluster)
+            now = owner.own.get(METAVG, meta.value)
+            known = (
+                pools_in(context, each, node) for each in context.groups for node in context.members.hosts_in(each)
+            )
+            if now != meta.value and not any(pools and str(meta.value) in pools.others for pools in known):
+                finding = replace(found.finding, hint=f"is {now} meant, as it is now?")
+                found = metavg_not_counted.named(replace(found, finding=finding), Severity.WARNING)
+            yield found
 
 
 @warning("GP128", When.MORE_WITH_STATE)

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import combinations
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import combinations, islice
 from math import log
 from typing import Final
 
 from gpolicy.checking.context import Context
 from gpolicy.checking.pairs import MAX_PAIRS, Pair, amount, comparable, describe_region
-from gpolicy.checking.rule import Hit, error, hit, information, see, warning
-from gpolicy.findings import Related, RuleParameter
+from gpolicy.checking.rule import Hit, When, error, hit, information, see, warning
+from gpolicy.findings import Related, RuleParameter, Span
+from gpolicy.ganeti.vocabulary import SPEC_SIZES
 from gpolicy.policy import edits
-from gpolicy.policy.model import Declared
-from gpolicy.rules.shared import repeated
+from gpolicy.policy.model import Declared, Leaf
+from gpolicy.rules.node_limits import excesses_by_group
+from gpolicy.rules.shared import groups_where, repeated
 
 FILLING: Final = ("memory-size", "cpu-count", "disk-size")
 """The parameters that fill a node."""
@@ -21,18 +23,26 @@ _STEPS: Final = {"memory-size": 64, "disk-size": 256}
 """By how much hspace makes an instance smaller at a time, in MiB; it never goes below one step."""
 _FAR_BELOW: Final = {"memory-size": 4, "cpu-count": 4, "disk-size": 5}
 """How many times a minimum must be below that of a smaller spec; disks differ more on purpose."""
+_GIB: Final = 1024
+_MOST_INSTANCES: Final = 500
+"""That are looked at for each two sizes."""
 
 
 @warning("GP202")
 def spec_order(context: Context) -> Iterator[Hit]:
     for declared, _, pairs in context.minmax():
-        compared = comparable(pairs)
-        for place, pair in enumerate(compared):
-            smaller = next((earlier for earlier in compared[:place] if _is_bigger(pair, earlier)), None)
-            if smaller is not None:
-                message = f"{pair.title} is bigger than {smaller.title}, which stands before it"
-                hint = f"move {pair.title} before {smaller.title}: capacity is counted from the first size on"
-                yield hit(declared, message, pair.span, hint, smaller.here)
+        ordered, found = list[Pair](), list[tuple[Pair, Pair]]()
+        for pair in comparable(pairs):
+            place = next((place for place, other in enumerate(ordered) if _is_bigger(pair, other)), len(ordered))
+            found += [(pair, ordered[place])] if place < len(ordered) else []
+            ordered.insert(place, pair)
+        if context.exclusive(declared):  # GP410
+            ordered.sort(key=lambda pair: -pair.minimum["disk-size"])
+        for pair, smaller in found[:1]:
+            message = f"{pair.title} is bigger than {smaller.title}, which stands before it"
+            order = ", ".join(pair.word for pair in ordered)
+            hint = f"write the sizes in the order {order}: capacity is counted from the first size on"
+            yield hit(declared, message, pair.span, hint, smaller.here)
 
 
 def _is_bigger(pair: Pair, other: Pair) -> bool:
@@ -70,7 +80,11 @@ def spec_not_monotonic(context: Context) -> Iterator[Hit]:
                 message = f"{smaller.title} is smaller than {larger.title}, but allows a greater {name}:"
                 message += f" {amount(name, smaller.maximum[name])}, not {amount(name, larger.maximum[name])}"
                 related = see(larger.at("max", name), f"{larger.title} is here")
-                yield hit(declared, message, smaller.at("max", name), "lower the one, or raise the other", related)
+                fitting = range(smaller.minimum[name], larger.maximum[name] + 1)
+                meant = [amount(name, item) for item in _slips_of(name, smaller.maximum[name]) if item in fitting]
+                hint = f"is {meant[0]} meant? Else lower" if len(meant) == 1 else "lower"
+                hint = f"{hint} the one, or raise the other"
+                yield hit(declared, message, smaller.at("max", name), hint, related)
 
 
 @information("GP218")
@@ -191,31 +205,89 @@ def _overlaps(context: Context, *, touching: bool) -> Iterator[tuple[Declared, P
             yield declared, first, second, f"both allow {describe_region(region)}"
 
 
-@warning("GP201")
+@warning("GP201", When.BETTER_WITH_STATE)
 def spec_overlap(context: Context) -> Iterator[Hit]:
     unlikely = {item.finding.span for item in context.found_by("GP224")}
+    beyond = {item.place for found in context.once(excesses_by_group).values() for item in found}
+    sizes = dict[str, list[dict[str, int]]]()
     for declared, first, second, region in _overlaps(context, touching=False):
+        if declared.label not in sizes:
+            sizes[declared.label] = _observed_sizes(context, declared, first.leaf)
         message = f"{second.title} overlaps {first.title}: {region}"
         bounds = [pair.at(end, "memory-size") for pair in (first, second) for end in ("min", "max")]
-        odd = (Related(place, "most likely this is wrong") for place in bounds if place in unlikely)
-        yield hit(declared, message, second.span, _cure(first, second), (*first.here, *odd))
+        odd = [place for place in bounds if place in unlikely]
+        for low, high in ((first, second), (second, first)):
+            parting = (name for name in FILLING if low.minimum[name] < high.minimum[name])
+            odd += [place for name in parting if (place := low.at("max", name)) in beyond]
+        hint, slip = _cure(first, second, sizes[declared.label])
+        related = (Related(place, "most likely this is wrong") for place in odd)
+        yield hit(declared, message, slip or second.span, hint, (*first.here, *related))
 
 
 @information("GP229")
 def spec_touch(context: Context) -> Iterator[Hit]:
     for declared, first, second, region in _overlaps(context, touching=True):
         message = f"{second.title} touches {first.title}: {region}"
-        yield hit(declared, message, second.span, _cure(first, second), first.here)
+        yield hit(declared, message, second.span, _cure(first, second, ())[0], first.here)
 
 
-def _cure(first: Pair, second: Pair) -> str:
-    """Return what parts two sizes: less of a parameter in which one of them both begins and ends below the other."""
+def _observed_sizes(context: Context, declared: Declared, leaf: Leaf) -> list[dict[str, int]]:
+    """Return what the observed instances have that a list of pairs is about, of many the first."""
+    homes = {node.name for group in groups_where(context, declared, leaf) for node in context.members.hosts_in(group)}
+    here = (item for item in context.observed.instances.values() if item.primary_node in homes)
+    figures = ((item.maxmem, item.vcpus, max((disk.size for disk in item.disks), default=0)) for item in here)
+    return [dict(zip(FILLING, each, strict=True)) for each in islice(figures, _MOST_INSTANCES)]
+
+
+def _cure(first: Pair, second: Pair, sizes: Sequence[Mapping[str, int]]) -> tuple[str, Span | None]:
+    """Return what parts two sizes and refuses no instance that has `sizes`; and the place of the slip that explains it.
+
+    What they share only one value of comes last: that is often meant. Where one is the smaller in nearly all, what goes
+    beyond the other comes first.
+    """
+    bounds = [(first.bound(end)[name], second.bound(end)[name]) for name in FILLING for end in ("min", "max")]
+    more = sum((one > other) - (one < other) for one, other in bounds)
+    small, big = (second, first) if more >= 0 else (first, second)
+    ways, slips = list[tuple[bool, bool, str]](), list[tuple[str, Span]]()
     for name in FILLING:
-        low, high = sorted((first, second), key=lambda pair: pair.minimum[name])
-        if low.minimum[name] < high.minimum[name] and low.maximum[name] < high.maximum[name]:
-            begin, end = amount(name, high.minimum[name]), amount(name, low.maximum[name])
-            return f"end {low.title} below {name} {begin}, or begin {high.title} above {name} {end}"
-    return "let one of them begin above the end of the other in at least one parameter"
+        is_turned = all(small.bound(end)[name] > big.bound(end)[name] for end in ("min", "max"))
+        low, high = (big, small) if is_turned else (small, big)
+        begin, end = high.minimum[name], low.maximum[name]
+        cures = []
+        if low.minimum[name] < begin and not _refuses(low, high, name, range(begin, end + 1), sizes):
+            cures.append(f"end {low.title} below {name} {amount(name, begin)}")
+        if end < high.maximum[name] and not _refuses(high, low, name, range(begin, end + 1), sizes):
+            cures.append(f"begin {high.title} above {name} {amount(name, end)}")
+        is_odd = abs(more) > 2 and (begin < low.minimum[name] or end > high.maximum[name])
+        ways += [(begin == end, not is_odd, ", or ".join(cures))] if cures else []
+        parting = (
+            (high, "min", range(end + 1, min(high.maximum[name], 2 * end) + 1)),
+            (low, "max", range(max(low.minimum[name], begin // 2), begin)),
+        )
+        for pair, bound, values in parting if is_odd and begin < end else ():
+            meant = (amount(name, value) for value in _slips_of(name, pair.bound(bound)[name]) if value in values)
+            slips += [(f"is {name} {value} meant? Else ", pair.at(bound, name)) for value in meant]
+    other = True, True, "let one of them begin above the end of the other in at least one parameter"
+    cure = min(ways, key=lambda way: way[:2], default=other)
+    return (f"{slips[0][0]}{cure[2]}", slips[0][1]) if len(slips) == 1 else (cure[2], None)
+
+
+def _refuses(pair: Pair, other: Pair, name: str, values: range, sizes: Iterable[Mapping[str, int]]) -> bool:
+    """Return whether instances are of one size only, by a parameter whose values that size is to lose."""
+    return any(
+        size[name] in values and not pair.outside(size.items()) and other.outside(size.items()) for size in sizes
+    )
+
+
+def _slips_of(name: str, number: int) -> set[int]:
+    """Return the numbers that may be meant by one: with two digits exchanged, another last digit, or another unit."""
+    units = (_GIB * _GIB, _GIB) if name in SPEC_SIZES else ()
+    unit = next((unit for unit in units if number % unit == 0), 1)
+    digits = str(number // unit)
+    words = {digits[:at] + digits[at + 1] + digits[at] + digits[at + 2 :] for at in range(len(digits) - 1)}
+    words |= {f"{digits}0", digits[:-1]}
+    numbers = {int(word) * unit for word in words if word[:1] not in ("", "0")}
+    return (numbers | {number * _GIB, number // _GIB} if units else numbers) - {number}
 
 
 def _touch(region: Mapping[str, tuple[int, int]], first: Pair, second: Pair) -> bool:

@@ -175,14 +175,17 @@ def _alike(word: str, known: str) -> bool:
     return SequenceMatcher(None, word, known).ratio() >= 0.8
 
 
-@warning("GP506")
+@warning("GP506", explains=12, also_related=True)
 def tag_raw_prefix(context: Context) -> Iterator[Hit]:
+    made = [tag for tag in context.tags if tag.typed]
     for tag in context.tags:
         is_read = tag.level is Level.CLUSTER  # else GP509
         if is_read and tag.family in _RAW and not tag.typed and tag.suffix[-1:] not in ("", ":"):
             message = f"{tag.text} matches every instance tag that starts with {tag.suffix!r}"
             hint = f'write "{tag.text}:" for tags {tag.suffix}:…, or use `raw` in TagRules for the bare prefix'
-            yield hit(tag.label, message, tag.span, hint)
+            same = next((other for other in made if other.text == f"{tag.text}:"), None)
+            hint = "TagRules makes this tag, with its colon: remove it" if same else hint
+            yield hit(tag.label, message, tag.span, hint, see(same.span if same else None, "made here"))
 
 
 @error("GP512")
@@ -277,15 +280,18 @@ def _outside_domains(context: Context) -> dict[Tag, list[str]]:
     return {tag: outside for tag, outside in found.items() if outside}
 
 
-@warning("GP516")
+@warning("GP516", explains=14)
 def allowmigration_pointless(context: Context) -> Iterator[Hit]:
-    first: dict[str, Tag] = {}
+    first, known = dict[str, Tag](), set(domains.declared_node_tags(context))
     for tag in domains.exceptions(context):
         source, target = domains.sides(tag)
         earlier = first.setdefault(tag.suffix, tag)
         if source == target:
             message = f"a node with {target} accepts instances from one with {source} anyway"
-            yield hit(tag.label, message, tag.span, "write the tag of the other nodes on one side")
+            begin = tuple(f"{domain}:" for domain in domains.begins_of(source)[:1])
+            others = {text for text in known if text.startswith(begin)} - {source}
+            listed = f": {some(nsmallest(8, others), 8)}" if others else ""
+            yield hit(tag.label, message, tag.span, f"write the tag of the other nodes on one side{listed}")
         elif earlier is not tag:
             related = see(earlier.span, "already written here")
             message = f"{source} to {target} is allowed already"
@@ -350,7 +356,8 @@ def migration_dead_end(context: Context) -> Iterator[Hit]:
             tag = next((names[name] for name in names if node.of(name)), None)
             span = span or (tag.span if tag else None)
             message = f"no other node of group {group} accepts instances from {node.name} ({', '.join(sorted(tags))})"
-            yield hit(label, message, span, "give another node the same tags, or allow the migration")
+            related = tuple(Related(tag.span, "an exception from its tags") for tag in domains.exceptions(context)[:3])
+            yield hit(label, message, span, "give another node the same tags, or allow the migration", related)
 
 
 def _migration_tags(node: TaggedNode, names: Iterable[str]) -> frozenset[str]:

@@ -112,3 +112,25 @@ def test_totals_and_the_nodes(tmp_path: Path) -> None:
         assert ("GP154" in codes(check(text, tmp_path, state=state))) is wrong
     disk = f"{XENVG}{GROUP}disk_state:\n  plain:\n    xenvg: {{disk_total: 2T}}\n"
     assert "GP154" in codes(check(disk, tmp_path, state=state))
+
+
+@pytest.mark.parametrize(
+    ("size", "cpus", "disk", "hint"),
+    [
+        ("whole", "62 62", "3000G 4T", "lower the maximum to 3976G or less, or correct the hardware of the group"),
+        ("half", "31 31", "1000G 4T", "lower the maximum to 1988G or less, or correct the hardware of the group"),
+        ("whole", "64 64", "3000G 3970G", "lower min and max to 62 or less"),
+        ("whole", "62 64", "3000G 3970G", "lower the maximum to 62 or less"),
+    ],
+)
+def test_what_a_maximum_is_lowered_to_is_allowed_by_all_rules(
+    size: str, cpus: str, disk: str, hint: str, tmp_path: Path
+) -> None:
+    text = (
+        f"{GROUP}hardware: {{memory: 512G, cpus: 64, pv_count: 4, pv_size: 1T}}\n"
+        "ndparams: {exclusive_storage: true}\nhv_state: {kvm: {mem_node: 8G, cpu_node: 2}}\nipolicy:\n"
+        f"  vcpu-ratio: 1\n  disk-templates: [plain]\n  minmax:\n    - name: {size}\n"
+        f"      {bounds('100G 200G', cpus, disk, '4 4' if size == 'whole' else '2 2')}"
+    )
+    (found,) = [item for item in check(text, tmp_path) if item.severity is not Severity.INFO]
+    assert found.hint == hint

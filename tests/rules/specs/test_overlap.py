@@ -11,12 +11,13 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from gpolicy.checking.pairs import Pair, describe_region
-from gpolicy.findings import told
+from gpolicy.findings import Severity, told
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS
 from gpolicy.policy.model import Leaf
 from gpolicy.policy.source_file import SourceFile, YamlDocument
 from tests.rules.policy_texts import group_with, spec
-from tests.rules.run_rules import check
+from tests.rules.run_rules import check, cluster
+from tests.rules.test_slips_with_cluster import WIDE, with_sizes
 
 Box = tuple[tuple[int, int], ...]
 """Lowest and highest value in each of the six dimensions."""
@@ -125,6 +126,50 @@ def test_what_parts_two_sizes_is_named(small: str, code: str, cure: str, tmp_pat
     assert found.hint.startswith(cure)
     mended = small.replace("18G", "15G").replace("16G", "15G").join(text.rsplit(small, 1))
     assert code not in [item.code for item in check(mended, tmp_path)]
+
+
+LARGE = "72G 128G", "12 24", "700G 2T"
+MEDIUM = "32G 64G", "4 12", "100G 1000G"
+
+
+@pytest.mark.parametrize(
+    ("large", "medium", "number", "hint"),
+    [
+        ("27G 128G", MEDIUM[0], "27G", "is memory-size 72G meant? Else begin size large above memory-size 64G"),
+        (LARGE[0], "32G 640G", "640G", "is memory-size 64G meant? Else end size medium below memory-size 72G"),
+        (LARGE[0], "32G 65536G", "64T", "is memory-size 64G meant? Else end size medium below memory-size 72G"),
+        ("31G 128G", MEDIUM[0], "", "begin size large above memory-size 64G"),
+        ("60G 128G", MEDIUM[0], "", "end size medium below memory-size 60G, or begin size large above memory-size 64G"),
+    ],
+)
+def test_a_slip_of_a_digit_that_makes_sizes_overlap_is_asked(
+    large: str, medium: str, number: str, hint: str, tmp_path: Path
+) -> None:
+    text = group_with(spec("large", large, *LARGE[1:]), spec("medium", medium, *MEDIUM[1:]))
+    (overlap,) = [item for item in told(check(text, tmp_path)) if item.code == "GP201"]
+    assert overlap.hint == hint
+    assert overlap.span is not None
+    line = text.splitlines()[overlap.span.line - 1]
+    assert number in ("", "64T") or line[overlap.span.column - 1 :].startswith(number)
+
+
+def test_no_cure_of_an_overlap_refuses_instances_that_are_there(tmp_path: Path) -> None:
+    state = with_sizes(cluster({"gold": WIDE}, {"n1": "gold"}), (62 * 1024, 90 * 1024))
+    text = group_with(spec("large", "60G 128G", "8 24", "95G 2T"), spec("medium", "32G 64G", "1 12", "10G 100G"))
+    assert next(item for item in told(check(text, tmp_path)) if item.code == "GP201").hint.startswith("end size medium")
+    found = next(item for item in told(check(text, tmp_path, state=state)) if item.code == "GP201")
+    assert found.hint == "begin size large above memory-size 64G"
+
+
+def test_a_maximum_beyond_the_nodes_explains_an_overlap(tmp_path: Path) -> None:
+    sizes = spec("large", *LARGE), spec("medium", "32G 640G", *MEDIUM[1:])
+    hardware = "hardware: {memory: 256G, cpus: 32}\n"
+    found = [item for item in check(group_with(*sizes) + hardware, tmp_path) if item.severity is not Severity.INFO]
+    assert [(item.code, [below.code for below in item.consequences]) for item in found] == [("GP212", ["GP201"])]
+    assert found[0].hint.startswith("is memory-size 64G meant?")
+    sizes = spec("large", "60G 280G", *LARGE[1:]), spec("medium", *MEDIUM)  # that of the larger one explains nothing
+    found = [item for item in check(group_with(*sizes) + hardware, tmp_path) if item.severity is not Severity.INFO]
+    assert sorted(item.code for item in found) == ["GP201", "GP212"]
 
 
 def test_a_region_of_one_size_is_named_by_that_size() -> None:

@@ -36,12 +36,14 @@ def test_incomparable_specs_are_only_noted(pairs: tuple[str, ...], tmp_path: Pat
     ("pairs", "misplaced"),
     [
         ((SMALL, LARGE), ["s1"]),
-        ((SMALL, MEDIUM, LARGE), ["s1", "s2"]),
+        ((SMALL, MEDIUM, LARGE), ["s1"]),
         ((LARGE, SMALL, MEDIUM), ["s2"]),
         ((MEDIUM, SMALL, LARGE), ["s2"]),
     ],
 )
-def test_each_spec_behind_a_smaller_one_is_named(pairs: tuple[str, ...], misplaced: list[str], tmp_path: Path) -> None:
+def test_the_first_spec_behind_a_smaller_one_is_named(
+    pairs: tuple[str, ...], misplaced: list[str], tmp_path: Path
+) -> None:
     found = check(group(*pairs), tmp_path)
     assert set(codes(found)) == {"GP202"}
     assert [finding.message.split()[1] for finding in found] == misplaced
@@ -49,8 +51,28 @@ def test_each_spec_behind_a_smaller_one_is_named(pairs: tuple[str, ...], misplac
 
 def test_the_hint_says_how_order_matters(tmp_path: Path) -> None:
     (found,) = check(group(SMALL, LARGE), tmp_path)
-    assert found.hint == "move size s1 before size s0: capacity is counted from the first size on"
+    assert found.hint == "write the sizes in the order s1, s0: capacity is counted from the first size on"
     assert found.related[0].span.line == 6
+
+
+@pytest.mark.parametrize(
+    ("pairs", "order"),
+    [
+        ((SMALL, MEDIUM, LARGE), (2, 1, 0)),
+        ((SMALL, LARGE, MEDIUM), (1, 2, 0)),
+        ((MEDIUM, LARGE, SMALL), (1, 0, 2)),
+        ((LARGE, SMALL, MEDIUM), (0, 2, 1)),
+    ],
+)
+@pytest.mark.parametrize("flag", ["", "ndparams: {exclusive_storage: true}\n"])
+def test_the_order_that_is_asked_for_is_sound(
+    pairs: tuple[str, ...], order: tuple[int, ...], flag: str, tmp_path: Path
+) -> None:
+    found = [item for item in check(group(*pairs, flag=flag), tmp_path) if item.severity is not Severity.INFO]
+    assert codes(found) == ["GP202"]
+    assert f"in the order {', '.join(f's{number}' for number in order)}:" in found[0].hint
+    mended = check(group(*(pairs[number] for number in order), flag=flag), tmp_path)
+    assert [item for item in mended if item.severity is not Severity.INFO] == []
 
 
 def test_with_exclusive_storage_the_least_disk_size_orders(tmp_path: Path) -> None:
@@ -73,3 +95,8 @@ def test_a_list_too_long_to_compare_says_so(tmp_path: Path) -> None:
     assert check(group(*pairs[: MAX_PAIRS - 1]), tmp_path) == []
     assert codes(check(group(*pairs), tmp_path)) == ["GP209"]
     assert codes(check(group(*pairs, pairs[-1]), tmp_path)) == ["GP209"]
+
+
+def test_a_digit_too_much_of_a_smaller_size_is_asked(tmp_path: Path) -> None:
+    (found,) = check(group(LARGE, SMALL.replace("50G", "500G")), tmp_path)
+    assert (found.code, found.hint) == ("GP217", "is 50G meant? Else lower the one, or raise the other")
