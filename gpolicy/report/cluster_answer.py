@@ -40,7 +40,7 @@ def cluster_answer(
     bare = Answer(verb="", title="", name=name, verdict="", source=state.source, snapshot=state.snapshot)
     fits, compared, tables = bare, drift if isinstance(drift, Answer) else bare, list[Table]()
     if isinstance(counted, str):
-        first, *others = (_tell_unknown(name, counted) for name in ("fits", "violations", "losses not absorbed"))
+        first, *others = (_tell_unknown(name, counted) for name in ("fits", "violations", "fatal losses"))
         told = [first, _tell_drift(drift), *others, of_age]
     else:
         capacity, health, growth = counted
@@ -100,7 +100,7 @@ def _find_wrong(state: ClusterState, health: ClusterHealth) -> dict[str, list[tu
     ]
     return {
         "violations": [(Name(name), "; ".join(words)) for name, words in found if words],
-        "losses not absorbed": [(Name(name), some(words)) for name, words in lost],
+        "fatal losses": [(Name(name), some(words)) for name, words in lost],
         "conflicts of tags": [(kind, number(amount)) for kind, amount in health.conflicts.items() if amount],
     }
 
@@ -109,10 +109,7 @@ def _tell_wrong(wrong: Mapping[str, Sequence[tuple[Cell, ...]]], health: Cluster
     """Yield what violates the policy, and which losses of nodes are not absorbed."""
     groups = health.groups.values()
     undecided = sum(item.undecided + item.undecided_nodes for item in groups)
-    for name, unknown in (
-        ("violations", undecided),
-        ("losses not absorbed", sum(not item.redundancy for item in groups)),
-    ):
+    for name, unknown in (("violations", undecided), ("fatal losses", sum(not item.redundancy for item in groups))):
         who, amount = some([str(where) for where, _ in wrong[name]], 3), len(wrong[name])
         tone = Tone.BAD if who else Tone.CAREFUL if unknown else Tone.GOOD
         detail = "; ".join(filter(None, (who, f"{unknown:,} not known" if unknown else "")))
