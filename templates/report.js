@@ -16,6 +16,14 @@
     theme.textContent = `Theme: ${next}`;
   });
 
+  // A page that loads itself again says when nobody has written it anew for an hour.
+  const made = document.querySelector("[data-made]");
+  const hours = made ? Math.floor((Date.now() - Date.parse(made.dataset.made)) / 3_600_000) : 0;
+  if (hours > 0) {
+    made.classList.add("bad");
+    made.textContent += `: ${hours} ${hours > 1 ? "hours" : "hour"} ago`;
+  }
+
   // Folded parts: all at once, for print, and where a link leads into one.
   const details = all("details");
   const folds = document.getElementById("folds");

@@ -17,6 +17,7 @@ from tests.ci.services import fleet_of
 ROOT = Path(__file__).resolve().parent.parent
 DEBIAN = ROOT / "debian"
 TEXTFILES = "/var/lib/prometheus/node-exporter"
+PAGES = "/var/lib/gpolicy/pages"
 
 
 @dataclass
@@ -36,6 +37,7 @@ class Machine:
         environ = dict(word.split("=", 1) for word in shlex.split(fields["Environment"]))
         environ |= dict(line.split("=", 1) for line in settings.splitlines())
         line = fields["ExecStart"].replace(TEXTFILES, str(self.directory / "textfiles"))
+        line = line.replace(PAGES, str(self.directory / "pages"))
         words = [part for word in shlex.split(line) for part in _expanded(word, environ)]
         environ |= {"HOME": str(self.directory), "PATH": f"{self.directory}:/usr/bin:/bin"}
         words = [word.replace("/usr/bin/gpolicy", str(self.directory / "gpolicy")) for word in words]
@@ -89,6 +91,18 @@ def test_all_clusters_of_the_settings_are_watched(name: str, machine: Machine) -
     assert up == {"ham": "1", "ber": "1", "muc": "0"}
     assert machine.start(name, settings.replace("--all", "--label name=[hb]*")) == 0
     assert len(machine.metrics(name)) > 30
+
+
+def test_all_clusters_of_the_settings_have_pages(machine: Machine) -> None:
+    """As the files in /etc/default propose; the page of a cluster that does not answer is not written."""
+    proposed = (DEBIAN / "gpolicy-pages.default").read_text(encoding="utf-8")
+    lines = re.findall(r"^#(\w+=.*)$", proposed, re.MULTILINE)
+    settings = "\n".join(lines).replace("/etc/gpolicy", str(machine.clusters))
+    settings = settings.replace("/var/lib/gpolicy/snapshots", str(machine.clusters / "kept"))
+    assert machine.start("pages", settings) == 3
+    pages = machine.directory / "pages"
+    assert {file.name for file in pages.iterdir()} == {"index.html", "ber.html", "ham.html"}
+    assert "1 could not be looked at: muc" in (pages / "index.html").read_text(encoding="utf-8")
 
 
 def test_one_cluster_is_compared_with_its_policy(machine: Machine) -> None:

@@ -43,6 +43,13 @@ def test_a_unit_asks_for_the_clusters_of_its_settings(verb: str, settings: str, 
     assert words(verb, settings) == [verb, *asked.split(), *COMMON.format(verb).split()]
 
 
+def test_the_unit_of_pages_asks_for_the_clusters_of_its_settings() -> None:
+    pages = ["--pages", "/var/lib/gpolicy/pages"]
+    assert words("pages", "") == ["clusters", "/etc/gpolicy", *pages]
+    options = "CLUSTERS=/etc/ham --label stage=prod\nOPTIONS=--history /srv"
+    assert words("pages", options) == ["clusters", "/etc/ham", "--label", "stage=prod", "--history", "/srv", *pages]
+
+
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="no systemd-analyze (Debian package systemd)")
 @pytest.mark.parametrize("service", UNITS, ids=lambda file: file.stem)
 def test_units_are_sound(service: Path, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import io
 import json
 import sys
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import replace
 from functools import partial
@@ -53,7 +53,8 @@ def run_all(
     policies = [target.named.source for target in targets.targets[:1] if target.named]
     provenance = provenance_of(policies)
     if targets.pages is not None:
-        _write_pages(targets.pages, fleet_report.fleet_answer(verb, reports, provenance, every=True), reports)
+        index = fleet_report.fleet_answer(verb, reports, provenance, every=True)
+        write_pages(targets.pages, fleet_report.fleet_pages(index, reports), write_private)
     show_fleet(fleet_report.fleet_answer(verb, reports, provenance), reports, display, verb, also, shard=targets.shard)
     return fleet_report.worst_exit_code(reports)
 
@@ -63,16 +64,17 @@ def reports_of(work: Work, targets: Targets, forms: Collection[str]) -> list[fle
     if not targets.targets:
         sys.stderr.write("no cluster is left to look at: nothing has changed\n")
         return []
-    progress = ProgressLines([target.name for target in targets.targets])
+    names = [target.name for target in targets.targets]
+    progress, index = ProgressLines(names), fleet_report.index_page(names) if targets.pages is not None else ""
     found = work_side_by_side(
-        [partial(_report_of, target, work, forms, pages=targets.pages is not None) for target in targets.targets],
+        [partial(_report_of, target, work, forms, index) for target in targets.targets],
         most=targets.jobs,
         seconds=targets.seconds,
         watcher=progress.watcher,
     )
     progress.close()
     return [
-        _failure(target, item.reason) if isinstance(item, Failed) else item
+        failure_of(target, item.reason) if isinstance(item, Failed) else item
         for target, item in zip(targets.targets, found, strict=True)
     ]
 
@@ -85,18 +87,18 @@ def _refuse_form(display: Display, targets: Targets, verb: str) -> None:
         raise UsageError("several clusters have several pages", hint="say --pages DIR, without --format html")
 
 
-def _report_of(target: Target, work: Work, forms: Collection[str], *, pages: bool) -> fleet_report.ClusterReport:
-    """Do the work for one cluster, in another process. What it says aside goes into the report."""
+def _report_of(target: Target, work: Work, forms: Collection[str], index: str) -> fleet_report.ClusterReport:
+    """Do the work for one cluster, in another process. Its page leads to `index`. What it says aside is kept, too."""
     aside = io.StringIO()
     with redirect_stderr(aside), redirect_stdout(io.StringIO()):
         try:
             report = work(target)
             answer = report.answer() if report.answer is not None else None
             data = json.loads(report.own["json"]()) if "json" in forms and answer is not None else None
-            page = _page(answer, report) if pages and answer is not None else ""
+            page = _page(answer, report, index) if index and answer is not None else ""
             metrics = report.metrics() if "prometheus" in forms and report.metrics is not None else None
         except (GpolicyError, OSError) as error:
-            return _failure(target, _message(error), getattr(error, "hint", None))
+            return failure_of(target, _message(error), getattr(error, "hint", None))
     return fleet_report.ClusterReport(
         name=target.name,
         labels=target.labels,
@@ -125,8 +127,8 @@ def _portable(answer: Answer) -> Answer:
     return replace(answer, sections=tuple(sections))
 
 
-def _page(answer: Answer, report: Report) -> str:
-    return report_text(Display(form="html"), lambda: answer, {}, report.policy)
+def _page(answer: Answer, report: Report, index: str) -> str:
+    return report_text(Display(form="html", index=index), lambda: answer, {}, report.policy)
 
 
 def _message(error: Exception) -> str:
@@ -136,7 +138,8 @@ def _message(error: Exception) -> str:
     return f"{name}: {getattr(error, 'strerror', None) or error}" if name else str(error)
 
 
-def _failure(target: Target, reason: str, hint: str | None = None) -> fleet_report.ClusterReport:
+def failure_of(target: Target, reason: str, hint: str | None = None) -> fleet_report.ClusterReport:
+    """Return the report of a cluster that could not be looked at."""
     return fleet_report.ClusterReport(
         name=target.name, labels=target.labels, exit_code=int(ExitCode.COULD_NOT_RUN), error=reason, hint=hint or ""
     )
@@ -179,14 +182,12 @@ def show_fleet(
     write_long(in_form(display_on(sys.stdout, display)))
 
 
-def _write_pages(directory: Path, index: Answer, reports: Sequence[fleet_report.ClusterReport]) -> None:
+def write_pages(directory: Path, pages: Mapping[str, str], write: Callable[[Path, bytes], None]) -> None:
+    """Write pages by file name, in this order, each at once; the last one is the index."""
     directory.mkdir(parents=True, exist_ok=True)
-    pages = fleet_report.fleet_pages(index, reports)
     for name, text in pages.items():
-        write_private(directory / name, text.encode())
-    sys.stderr.write(
-        as_text([f"wrote {count(len(pages), 'page')}: begin with {directory / fleet_report.index_page(reports)}"])
-    )
+        write(directory / name, text.encode())
+    sys.stderr.write(as_text([f"wrote {count(len(pages), 'page')}: begin with {directory / list(pages)[-1]}"]))
 
 
 class ProgressLines:
@@ -298,25 +299,26 @@ def _written_before(file: Path) -> str | None:
         return None
 
 
-_AT_ONCE = 16
+_AT_ONCE: Final = 16
 _MOST_TOLD = 5
 
 
-_Seen = Contact | Failed | None
+Seen = Contact | Failed | None
 """What one cluster answered, with the time when its state was read, or why it did not; None: it was not asked."""
+Look = Callable[[Sequence[Target], Collection[str]], Sequence[Seen]]
 
 
-def list_clusters(path: Path | None, labels: Sequence[str], shown: Outputs, *, seconds: float, offline: bool) -> int:
-    """List the clusters of the settings file; return the exit code."""
+def list_clusters(path: Path | None, labels: Sequence[str], shown: Outputs, look: Look | None, *, offline: bool) -> int:
+    """List the clusters of the settings file, at which `look` looks (with the names of all); return the exit code."""
     named = all_clusters_near(path)
     targets = [target_of(cluster, None, None) for cluster in labelled_clusters(named, labels)]
-    seen = [None] * len(targets) if offline else _look(targets, seconds)
+    seen = look(targets, [cluster.name for cluster in named]) if look else [None] * len(targets)
     pairs = zip(targets, seen, strict=True)
     silent = [f"{target.name}: {item.reason}" for target, item in pairs if isinstance(item, Failed)]
     mistake = next((_one_line(found) for found in settings_mistakes([path or Path()])), "")
     now = time.strftime(FORM, time.gmtime())
     verdict = count(len(targets), "cluster")
-    if not offline:
+    if silent or not offline:
         verdict += f", {len(silent)} of them without an answer" if silent else ", all answer"
     verdict += "; the settings file has a mistake" if mistake else ""
     report = Report(
@@ -341,7 +343,8 @@ def _one_line(found: Finding) -> str:
     return "; ".join(filter(None, (f"{found.span}: {found.message}", found.hint)))
 
 
-def _look(targets: Sequence[Target], seconds: float) -> Sequence[_Seen]:
+def look_at(targets: Sequence[Target], _names: Collection[str], *, seconds: float) -> Sequence[Seen]:
+    """Return what each cluster says of itself, within so many seconds."""
     progress = ProgressLines([target.name for target in targets], quiet=True)
     jobs = [partial(_seen, target, seconds) for target in targets]
     found = work_side_by_side(jobs, most=_AT_ONCE, seconds=seconds, watcher=progress.watcher)
@@ -358,7 +361,7 @@ def _seen(target: Target, seconds: float) -> Contact | Failed:
     return found if found.taken_at is not None else replace(found, taken_at=time.strftime(FORM, time.gmtime()))
 
 
-def _section(targets: Sequence[Target], seen: Sequence[_Seen], now: str, *, offline: bool) -> Section:
+def _section(targets: Sequence[Target], seen: Sequence[Seen], now: str, *, offline: bool) -> Section:
     labels = [key for key in dict.fromkeys(key for item in targets for key in item.labels) if key != "name"]
     asked = () if offline else ("answers", "cluster name", "Ganeti", "age")
     rows = [
@@ -367,7 +370,7 @@ def _section(targets: Sequence[Target], seen: Sequence[_Seen], now: str, *, offl
             *(target.labels.get(key, NOTHING) for key in labels),
             _policy(target),
             Name(target.state or ""),
-            *_answer(item, now),
+            *(_answer(item, now) if asked else ()),
         )
         for target, item in zip(targets, seen, strict=True)
     ]
@@ -391,16 +394,20 @@ def _policy(target: Target) -> Cell:
     return Name(path) if Path(path).exists() else f"{path} (missing)"
 
 
-def _answer(item: _Seen, now: str) -> tuple[str, ...]:
+def _answer(item: Seen, now: str) -> tuple[str, ...]:
     if item is None:
         return ()
     if isinstance(item, Failed):
         return "no", NOTHING, NOTHING, NOTHING
-    age = age_words(item.taken_at, now).removeprefix("state ").removeprefix("read ") if item.taken_at else "not known"
-    return "yes", item.name or NOTHING, item.version or NOTHING, age
+    return "yes", item.name or NOTHING, item.version or NOTHING, age_of(item.taken_at, now)
 
 
-def _data(targets: Sequence[Target], seen: Sequence[_Seen]) -> dict[str, Any]:
+def age_of(read_at: str | None, now: str) -> str:
+    """Return how old a state is, for a table; both are times, YYYY-MM-DDThh:mm:ssZ."""
+    return age_words(read_at, now).removeprefix("state ").removeprefix("read ") if read_at else "not known"
+
+
+def _data(targets: Sequence[Target], seen: Sequence[Seen]) -> dict[str, Any]:
     return {
         "format_version": "1.1",
         "clusters": [

@@ -63,9 +63,9 @@ def seconds_option(name: str) -> Any:
     return typer.Option(name, metavar="SECONDS", min=1, callback=_finite)
 
 
-def _finite(seconds: float) -> float:
+def _finite(seconds: float | None) -> float | None:
     """Return a number of seconds. Raise UsageError for `nan` and `inf`, which Python reads as numbers."""
-    if not math.isfinite(seconds):
+    if seconds is not None and not math.isfinite(seconds):
         raise UsageError(f"{seconds} is no number of seconds", hint="write a number: 60")
     return seconds
 

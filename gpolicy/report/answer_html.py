@@ -28,7 +28,7 @@ _KINDS: Final = (answer.Name, answer.Page, answer.Table, answer.Entries, answer.
 _TESTS: Final = {"names": tuple, **{kind.__name__.lower(): kind for kind in _KINDS}}
 
 
-def render(full: answer.Answer, _display: Display) -> str:
+def render(full: answer.Answer, display: Display) -> str:
     """Return the answer as a page. Strings are escaped, without control characters.
 
     The page's own style and script are the only ones that its content security policy allows, by their digests.
@@ -60,6 +60,7 @@ def render(full: answer.Answer, _display: Display) -> str:
     sections = answer.with_content(map(_drawn, full.sections))
     return environment.get_template("answer.html.j2").render(
         answer=full,
+        display=display,
         sections=sections,
         terms=terms_of(replace(full, sections=tuple(sections))),
         causes=CAUSES,

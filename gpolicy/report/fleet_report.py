@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from itertools import zip_longest
@@ -56,11 +56,12 @@ _WORDS: Final = {
     State.FINE: ("fine", "is fine", "are fine", Tone.GOOD),
 }
 """The name of the figure of each state; what one cluster, or more, of it are; and its colour."""
-_CAREFUL: Final = {
-    "check": ("with warnings", "has warnings", "have warnings"),
-    "capacity": ("taking nothing", "takes nothing in some group", "take nothing in some group"),
+_OWN: Final = {
+    ("check", State.WORSE): ("with warnings", "has warnings", "have warnings"),
+    ("clusters", State.WORSE): ("to look at", "needs a look", "need a look"),
+    ("capacity", State.WORSE): ("taking nothing", "takes nothing in some group", "take nothing in some group"),
 }
-"""The same for a cluster that needs a look, by verb."""
+"""The same in other words of a verb."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -243,16 +244,16 @@ def _worst_findings(reports: Sequence[ClusterReport], shared: Mapping[Finding, S
         yield f"{some(names, 3)}: {place}{finding.code} {finding.message}{more}"
 
 
-def _words(verb: str, state: State) -> tuple[str, str, str]:
-    own = _CAREFUL.get(verb) if state is State.WORSE else None
-    return own or _WORDS[state][:3]
+def words_of(verb: str, state: State) -> tuple[str, str, str]:
+    """Return the name of the figure of a state, and what one cluster, or more, of it are."""
+    return _OWN.get((verb, state)) or _WORDS[state][:3]
 
 
 def _verdict(verb: str, reports: Sequence[ClusterReport]) -> str:
     told = []
     for state in State:
         names = [item.name for item in reports if item.state is state]
-        _, one, more = _words(verb, state)
+        _, one, more = words_of(verb, state)
         who = "" if state is State.FINE else f": {some(names, _MOST_NAMES)}"
         told += [f"{len(names):,} {one if len(names) == 1 else more}{who}"] if names else []
     return "; ".join(told) or "no cluster was looked at"
@@ -262,7 +263,7 @@ def _totals(verb: str, reports: Sequence[ClusterReport]) -> tuple[Figure, ...]:
     """Return how many clusters there are, and how many of them are in each state."""
     counts = Counter(item.state for item in reports)
     shown = [State.FINE, *(state for state in State if state is not State.FINE and counts[state])]
-    figures = (Figure(_words(verb, state)[0], f"{counts[state]:,}", tone=_WORDS[state][-1]) for state in shown)
+    figures = (Figure(words_of(verb, state)[0], f"{counts[state]:,}", tone=_WORDS[state][-1]) for state in shown)
     return (Figure("clusters", f"{len(reports):,}"), *figures)
 
 
@@ -326,17 +327,17 @@ def _bytes(text: str) -> int:
 
 
 def fleet_pages(index: Answer, reports: Sequence[ClusterReport]) -> dict[str, str]:
-    """Return the pages by file name: the index with the table, and one of each cluster that has an answer."""
+    """Return the pages by file name: one of each cluster that has an answer, then the index with the table."""
     return {
-        index_page(reports): answer_html.render(index, Display(form="html")),
         **{f"{item.name}.html": item.page for item in reports if item.page},
+        index_page([item.name for item in reports]): answer_html.render(index, Display(form="html")),
     }
 
 
-def index_page(reports: Sequence[ClusterReport]) -> str:
+def index_page(clusters: Collection[str]) -> str:
     """Return the file name of the index, which no cluster has: a cluster named `index` keeps its page."""
     name = "index"
-    while any(item.name == name for item in reports):
+    while name in clusters:
         name = f"_{name}"
     return f"{name}.html"
 

@@ -44,7 +44,7 @@ class Display:
     """How to show an answer: `budget` is the most bytes of Markdown.
 
     A text is one screen, or with `details` all that there is, or with `quiet` the verdict; `every` has it show all rows
-    as well. `width` is how many columns its tables may take; 0: any number.
+    as well. `width` is how many columns its tables may take; 0: any number. A page leads back to `index` beside it.
     """
 
     form: str = "text"
@@ -54,6 +54,7 @@ class Display:
     every: bool = False
     colour: bool = False
     width: int = 0
+    index: str = ""
 
 
 def forms_of(verb: str) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -48,6 +49,9 @@ ALLOWED: Final = "allowed"
 WIDTHS: Final = (1400, 420)
 MANY: Final = "many/index"
 """The page of several clusters: one is not as its policy says, one cannot be read."""
+WALL: Final = "wall/index"
+"""The page of the same clusters for a wall."""
+SITES: Final = {MANY: ("plan", "--all"), WALL: ("clusters",), "wall/ham": ("clusters",)}
 SETTINGS: Final = f"""
 [clusters.ham]
 policy = "{POLICY.name}"
@@ -66,11 +70,11 @@ class Reader:
 
     def open(self, name: str, *, width: int = 1400, scheme: str = "light") -> None:
         file = self.folder / f"{name}.html"
-        if not file.exists() and name == MANY:
-            shutil.copytree(POLICY, self.folder / POLICY.name)
+        if not file.exists() and name in SITES:
+            shutil.copytree(POLICY, self.folder / POLICY.name, dirs_exist_ok=True)
             shutil.copy(ROOT / "policies/two-groups.snapshot.json", self.folder / "cluster.json")
             (self.folder / "gpolicy.toml").write_text(SETTINGS, encoding="utf-8")
-            gpolicy("plan", "--all", "--pages", file.parent, cwd=self.folder)
+            gpolicy(*SITES[name], "--pages", file.parent, cwd=self.folder)
         elif not file.exists():
             verb = (*PAGES["plan"], "--allow", "no-shrink") if name == ALLOWED else PAGES[name]
             file.write_text(gpolicy(*verb, "--format", "html").stdout, encoding="utf-8")
@@ -123,7 +127,7 @@ def test_a_narrow_window_shows_figures_without_scrolling(reader: Reader, name: s
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-@pytest.mark.parametrize("name", [*PAGES, MANY])
+@pytest.mark.parametrize("name", [*PAGES, *SITES])
 def test_nothing_is_wider_than_the_window(reader: Reader, name: str, width: int) -> None:
     """What is wider scrolls in its own box, which the keyboard reaches."""
     reader.open(name, width=width)
@@ -149,8 +153,30 @@ def test_nothing_is_wider_than_the_window(reader: Reader, name: str, width: int)
     assert unreachable == []
 
 
+def test_the_wall_is_read_on_a_telephone_and_from_afar(reader: Reader) -> None:
+    sizes = {}
+    for width in (360, 1280, 1920):
+        reader.open(WALL, width=width)
+        wide = "return [document.documentElement, ...document.querySelectorAll('.wide')].map((one) => one.scrollWidth)"
+        assert max(reader.run(wide)) <= width
+        value = "return getComputedStyle(document.querySelector('td .value')).fontSize"
+        sizes[width] = float(reader.run(value).removesuffix("px"))
+    assert sizes[360] >= 18
+    assert sizes[1920] >= 1.3 * sizes[1280] > 26
+
+
+def test_an_index_that_nobody_writes_any_more_says_so(reader: Reader) -> None:
+    reader.open(WALL)
+    assert "ago" not in reader.find(".made").text
+    file = reader.folder / f"{WALL}.html"
+    text = file.read_text(encoding="utf-8")
+    file.with_name("late.html").write_text(re.sub('data-made="[^"]*"', 'data-made="2026-01-01T00:00:00Z"', text))
+    reader.open("wall/late")
+    assert "hours ago" in reader.find(".made.bad").text
+
+
 @pytest.mark.parametrize("width", WIDTHS)
-@pytest.mark.parametrize("name", ["plan", "capacity", "drift", "suggest", "evacuate", MANY])
+@pytest.mark.parametrize("name", ["plan", "capacity", "drift", "suggest", "evacuate", *SITES])
 def test_the_keyboard_reaches_everything_and_shows_where_it_is(reader: Reader, name: str, width: int) -> None:
     reader.open(name, width=width)
     wanted = reader.run(
@@ -178,7 +204,7 @@ def test_the_keyboard_reaches_everything_and_shows_where_it_is(reader: Reader, n
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("name", [*PAGES, MANY])
+@pytest.mark.parametrize("name", [*PAGES, *SITES])
 def test_text_can_be_told_from_its_ground(reader: Reader, name: str, scheme: str) -> None:
     """WCAG 2 AA: a contrast of 4.5, of 3 for large text."""
     reader.open(name, scheme=scheme)
@@ -216,7 +242,7 @@ def test_text_can_be_told_from_its_ground(reader: Reader, name: str, scheme: str
     assert weak == []
 
 
-@pytest.mark.parametrize("name", [*PAGES, MANY])
+@pytest.mark.parametrize("name", [*PAGES, *SITES])
 def test_nothing_is_loaded_and_the_policy_of_the_page_is_kept(reader: Reader, name: str) -> None:
     reader.open(name)
     assert "js" in reader.run("return document.documentElement.className")  # its own script runs

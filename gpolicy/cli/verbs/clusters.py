@@ -38,18 +38,27 @@ verbs = typer.Typer()
 def clusters(
     path: Annotated[Path | None, typer.Argument(..., metavar="[DIR]")] = None,
     label: options.Label = None,
-    timeout: Annotated[float, options.seconds_option("--timeout")] = 15.0,
+    timeout: Annotated[float | None, options.seconds_option("--timeout")] = None,
     *,
     shown: options.Shown,
     offline: Annotated[bool, typer.Option("--offline")] = False,
+    pages: Annotated[Path | None, typer.Option("--pages", metavar="DIR")] = None,
+    history: Annotated[Path | None, typer.Option("--history", metavar="DIR")] = None,
 ) -> int:
     """List the clusters that gpolicy.toml names.
 
-    It says whether each answers, and how old its state is. Exit code 3 if one does not answer.
+    It says whether each answers, and how old its state is. Exit code 3 if one does not answer. --pages writes more.
     """
-    from gpolicy.cli.many_clusters import list_clusters  # noqa: PLC0415
+    from gpolicy.cli.many_clusters import Look, list_clusters, look_at  # noqa: PLC0415
 
-    return list_clusters(path, label or (), shown.outputs("clusters"), seconds=timeout, offline=offline)
+    if history is not None and pages is None:
+        raise UsageError("--history is for the trend on pages", hint="say --pages DIR as well")
+    look: Look | None = None if offline else partial(look_at, seconds=timeout or 15.0)
+    if pages is not None:
+        from gpolicy.cli.cluster_pages import write_cluster_pages  # noqa: PLC0415
+
+        look = partial(write_cluster_pages, directory=pages, history=history, most=timeout or 300.0, offline=offline)
+    return list_clusters(path, label or (), shown.outputs("clusters"), look, offline=offline)
 
 
 @verbs.command("adopt")
