@@ -9,9 +9,8 @@ from typing import Final
 
 from gpolicy.analysis.capacity import CapacityReport
 from gpolicy.analysis.health import ClusterHealth
-from gpolicy.analysis.node_violations import node_verdicts
 from gpolicy.analysis.spec_pairs import pair_title
-from gpolicy.analysis.violations import PolicyJudge
+from gpolicy.analysis.violations import PolicyJudge, node_verdicts
 from gpolicy.cluster.state import ClusterState
 from gpolicy.growth.filling_up import GrowthReport
 from gpolicy.printable import Tone, named, some
