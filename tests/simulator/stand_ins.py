@@ -28,11 +28,10 @@ from typing import Any, Final, Self
 import gpolicy.apply
 from gpolicy.cli import applying, rolling_out
 from gpolicy.cli.targets import rollout_near
-from gpolicy.cluster import json_input, master, process, rapi, rapi_client
+from gpolicy.cluster import assembly, json_input, master, process, rapi, rapi_client
 from gpolicy.fleet import workers
 from gpolicy.plan import effects, plan_file
 from gpolicy.provenance import Provenance
-from gpolicy.remedy import saved_remedy
 from gpolicy.rollout import rollout_run
 from tests.simulator.scenarios import PLANS
 from tests.simulator.simulated_children import Pipe
@@ -181,12 +180,11 @@ def _remembering() -> Iterator[tuple[Any, str, Callable[..., Any]]]:
         return parsed[data, where]
 
     yield rapi_client, "parse_json", parse
-    yield once(rapi, "cluster_values", lambda info, _: (id(info.fields),))
+    yield once(assembly, "cluster_values", lambda info, _: (id(info.fields),))
     yield once(rapi, "_group", lambda record, own: (id(record.fields), id(own)))
     yield once(master, "parse_config", lambda data, **options: (data, *options.values()))
     yield once(effects, "_leaves", lambda own, tags: (id(own), tags))
-    for module in (plan_file, saved_remedy):
-        yield module, "read_procedure_file", _read_plan
+    yield plan_file, "read_procedure_file", _read_plan
 
 
 def _read_plan(path: Path, *how: Any) -> Any:
