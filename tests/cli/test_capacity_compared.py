@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 from jsonschema import Draft7Validator
@@ -33,7 +34,16 @@ def test_each_column_is_what_capacity_says_of_that_policy(other: Path) -> None:
     assert set(data) <= set(SCHEMA["properties"])
     for policy, found in zip((POLICY, other), data["policies"], strict=True):
         assert found["policy"] == str(policy)
-        assert found["capacity"] == json.loads(gpolicy("capacity", policy, *SNAPSHOT, "--format", "json").stdout)
+        alone = json.loads(gpolicy("capacity", policy, *SNAPSHOT, "--format", "json").stdout)
+        assert without_moves(found["capacity"]) == without_moves(alone)
+
+
+def without_moves(capacity: dict[str, Any]) -> dict[str, Any]:
+    """Return a capacity as if no moves had been looked for: they are not where policies are compared."""
+    for group in [*capacity["groups"], *([capacity["cluster"]] if capacity["cluster"] else [])]:
+        for spec in group["specs"]:
+            spec |= {"after_moves": None, "at_most": None}
+    return capacity
 
 
 def test_the_text_has_a_column_for_each_policy(other: Path) -> None:

@@ -55,7 +55,7 @@ def test_capacity_as_markdown() -> None:
     run = gpolicy("capacity", "-s", SNAPSHOT, "-f", "markdown")
     assert run.returncode == 0
     assert run.stdout.startswith("<!-- gpolicy capacity ganeti.example.org -->\n")
-    assert "| `default` | drbd | size 1 | 8 | 8 | 32G · 8 CPU · 1T | n1-reserve (FailMem) |" in run.stdout
+    assert "| `default` | drbd | size 1 | 8 | 8 to 10 | 8 | 32G · 8 CPU · 1T | n1-reserve (FailMem) |" in run.stdout
 
 
 @pytest.mark.parametrize(

@@ -70,9 +70,12 @@ def counted(seed: int) -> tuple[ClusterState, GroupCapacity] | None:
     try:
         state = from_text(words)
         state = replace(state, terms={name: GroupTerms(limits=limits(rng)) for name in state.groups})
-        (found,) = capacity(state).groups
+        report = capacity(state)
     except GpolicyError:
         return None
+    (found,) = report.groups
+    if report.without_disk:
+        return None  # what hail refuses only for what Ganeti tells it of disk is counted all the same
     mixed = len({state.has_exclusive_storage(node) for node in state.nodes.values()}) > 1  # `size` refuses such a group
     return (state, found) if found.template is not None and not mixed else None
 
