@@ -36,8 +36,10 @@ def count_after_moves(report: CapacityReport, state: ClusterState, *, declared: 
             specs.append(_after_moves(item, spec, beginning, state, stop))
             sizes, left = sizes - 1, max(0, left - stop.spent)
         groups.append(replace(item, specs=tuple(specs)))
-    only = report.cluster if len(groups) > 1 else report.cluster and replace(report.cluster, specs=groups[0].specs)
-    return replace(report, groups=tuple(groups), cluster=only)
+    whole = report.cluster
+    if whole is not None and len(groups) == 1 and whole.specs == report.groups[0].specs:  # else by the cluster's policy
+        whole = replace(whole, specs=groups[0].specs)
+    return replace(report, groups=tuple(groups), cluster=whole)
 
 
 def _after_moves(

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+import gpolicy
+from gpolicy.analysis.capacity import GroupCapacity
 from gpolicy.analysis.spec_pairs import PairNames
 from gpolicy.cluster.state import ClusterState
 from gpolicy.progress import after_work
@@ -18,6 +20,7 @@ from gpolicy.remedy.room_search import RoomSearch, make_room
 from gpolicy.remedy.search import Moves
 from gpolicy.what_if.load import elsewhere
 from tests.analysis.hail_cases import HSPACE, HTOOLS, document, real_hail
+from tests.cli.command_line import ROOT
 from tests.remedy.small_clusters import Question, all_reached, question
 
 FEW = range(10)
@@ -188,3 +191,22 @@ def wanted(found: Compared) -> dict[str, Any]:
         "hypervisor": "kvm",
     }
     return {"type": "multi-allocate", "instances": [one | {"name": f"new{no}"} for no in range(found.room.count)]}
+
+
+# --- beside capacity ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("file", ["two-groups.snapshot.json", "growing/20260420T040000Z.json"])
+def test_what_fits_after_moves_changes_no_other_figure(file: str) -> None:
+    cluster = gpolicy.open_cluster(gpolicy.read_state(f"snapshot:{ROOT / 'policies' / file}"))
+    found = gpolicy.count_capacity(cluster, after_moves=True)
+    specs = [spec for item in found.groups for spec in item.specs if spec.at_most is not None]
+    assert any(spec.fits <= (spec.after_moves or 0) <= (spec.at_most or 0) > spec.fits for spec in specs)
+    assert all(spec.fits <= (spec.after_moves or 0) <= (spec.at_most or 0) for spec in specs)
+    assert found.cluster is not None
+    items = [_without_moves(item) for item in (*found.groups, found.cluster)]
+    assert replace(found, groups=tuple(items[:-1]), cluster=items[-1]) == gpolicy.count_capacity(cluster)
+
+
+def _without_moves(item: GroupCapacity) -> GroupCapacity:
+    return replace(item, specs=tuple(replace(spec, after_moves=None, at_most=None) for spec in item.specs))
