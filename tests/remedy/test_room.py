@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -23,8 +24,8 @@ from tests.analysis.hail_cases import HSPACE, HTOOLS, document, real_hail
 from tests.cli.command_line import ROOT
 from tests.remedy.small_clusters import Question, all_reached, question
 
-FEW = range(10)
-MANY = range(10, 200)
+FEW = (0, 3, 5, 6, 7, 9, 10, 13, 14, 15, 16, 17, 19, 20, 21, 23, 24, 25)  # those with fewer layouts to enumerate
+MANY = range(200)
 MOVES = 3
 
 
@@ -76,7 +77,7 @@ def check_that_each_step_is_safe(found: Compared) -> None:
     assert len(found.asked.hail.place(layout, found.asked.want.count).placed) == found.room.after
 
 
-def check_shares(seeds: range) -> None:
+def check_shares(seeds: Iterable[int]) -> None:
     all_of_them = [compared(seed) for seed in seeds]
     by_two = [found for found in all_of_them if found.by_two]
     reached = [found for found in by_two if found.room.enough]
@@ -108,7 +109,7 @@ def test_most_lists_are_found_with_the_least_to_copy() -> None:
     check_shares(FEW)
 
 
-def check_most_reached(seeds: range) -> None:
+def check_most_reached(seeds: Iterable[int]) -> None:
     """Moves reach as many wanted instances as any three moves do, for most clusters; never more than the bound."""
     reached = []
     for found in map(compared, seeds):
