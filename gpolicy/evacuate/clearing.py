@@ -22,8 +22,8 @@ from gpolicy.remedy.faults import Layout, shortage
 from gpolicy.remedy.moving import Movers, copied_by
 
 _MOST_HELPERS: Final = (0, 1_000, 200)
-"""How many others are asked to make room, times the nodes, which each looks at: the last number for the first one,
-the one before it for those that make room for that one in turn."""
+"""How many others are asked to make room, times the nodes, which each looks at: the last number for one that must leave,
+the number before for those that make room for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,23 +74,11 @@ class Clearing:
     def clear_alone(self, index: int) -> Cleared:
         """Return one node cleared, and no other, with as few instances halted as possible and N+1 no worse."""
         if index not in self._alone:
-            found = []
-            for smallest_first, copies in ((False, False), (True, False), (False, True))[: 3 if self.old else 2]:
-                for careful in (False, True):
-                    cleared = self._clear(
-                        Cleared(self.start),
-                        index,
-                        smallest_first=smallest_first,
-                        copies=copies,
-                        careful=careful,
-                        helpers=len(_MOST_HELPERS) - 1,
-                    )
-                    if careful or not self.newly_homeless(cleared):
-                        break
-                found.append(cleared)
-                if cleared.halted.keys() <= self.pinned.keys():
-                    break
-            self._alone[index] = min(found, key=lambda item: len(item.halted))
+            found = self._clear(Cleared(self.start), index, alone=True)
+            if self.old and not found.halted.keys() <= self.pinned.keys():
+                copied = self._clear(Cleared(self.start), index, alone=True, copies=True)
+                found = min(found, copied, key=lambda item: len(item.halted))
+            self._alone[index] = found
         return self._alone[index]
 
     def join(self, here: Cleared, index: int, *, careful: bool) -> Cleared | str:
@@ -98,7 +86,7 @@ class Clearing:
 
         `careful`: and N+1 no worse.
         """
-        there, halted = self._clear(here, index), {**here.halted}
+        there, halted = self._clear(here, index, alone=False), {**here.halted}
         for number, reason in there.halted.items():
             if number not in halted:
                 alone = self.pinned if number in self.pinned or self.old else self.clear_alone(index).halted
@@ -107,22 +95,13 @@ class Clearing:
                 halted[number] = alone[number]
         return (careful and self.newly_homeless(there)) or replace(there, halted=halted)
 
-    def _clear(
-        self,
-        here: Cleared,
-        index: int,
-        *,
-        smallest_first: bool = False,
-        copies: bool = False,
-        careful: bool = False,
-        helpers: int = 0,
-    ) -> Cleared:
-        """Return `here` with one more node cleared. `careful`: N+1 is no worse after each move."""
+    def _clear(self, here: Cleared, index: int, *, alone: bool, copies: bool = False) -> Cleared:
+        """Return `here` with one more node cleared. `alone`: N+1 is no worse after each move, others make room."""
         here = replace(here, closed=here.closed | {index})
-        sign = 1 if smallest_first else -1
         own = [here.layout.instances[number] for number in here.layout.nodes[index].primaries if number in self.running]
-        for item in sorted(own, key=lambda item: (item.secondary == NO_NODE, sign * item.memory)):
-            found = self._leave(here, item.index, copies=copies, careful=careful, helpers=helpers)
+        for item in sorted(own, key=lambda item: (item.secondary == NO_NODE, -item.memory)):
+            helpers = len(_MOST_HELPERS) - 1 if alone else 0
+            found = self._leave(here, item.index, copies=copies, careful=alone, helpers=helpers)
             if isinstance(found, str):
                 found = replace(here, halted={**here.halted, item.index: found})
             here = found
