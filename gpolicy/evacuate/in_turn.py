@@ -64,7 +64,7 @@ def find_waves(
         chosen = [name for name in chosen if name not in others]
     order = [indices[name] for name in chosen]
     waves = _find_waves(state, request, order, upgrade, tell, stop)
-    softly = None
+    softly, exhaustive = None, not stop.is_over()
     if any(wave.halted for wave in waves) and not request.ignore_soft_errors:
         forced = _find_waves(state, replace(request, ignore_soft_errors=True), order, upgrade, tell, stop)
         softly = sum(len(wave.halted) for wave in forced)
@@ -77,7 +77,7 @@ def find_waves(
         hint=hint,
         master=next((name for name in chosen if state.nodes[name].master), ""),
         halted_softly=softly,
-        exhaustive=not stop.is_over(),
+        exhaustive=exhaustive,
         notes=(*basis_notes(loaded.settled, loaded.whole.cluster, declared=request.declared), *notes),
         what_if=state.supposed,
         unknown=loaded.settled.unknown,
@@ -145,7 +145,7 @@ def _find_waves(
     while left or masters:
         if not left:
             left, masters, why = masters, [], dict.fromkeys(masters, _MASTER_LAST)
-        first = min(left, key=clearing.cost) if upgrade else left[0]  # others may be in the way of fewer then
+        first = _first(clearing, left)
         here, refused = _fill_wave(clearing, first, left)
         wave = _wave(state, clearing, here, why.get(first, ""), upgrade)
         waves.append(wave)
@@ -156,6 +156,16 @@ def _find_waves(
             clearing = _clearing(state, request, old, stop)
         tell(f"{len(waves)} waves, {len(left)} nodes left")
     return waves
+
+
+def _first(clearing: Clearing, left: Sequence[int]) -> int:
+    """Return the node that a wave begins with: in an upgrade the cheapest, as the others may cost less later."""
+    if not clearing.old or clearing.stop.is_over():
+        return left[0]
+    for index in left:
+        if clearing.cost(index) == (0, 0):
+            return index
+    return min(left, key=clearing.cost)
 
 
 def _fill_wave(clearing: Clearing, first: int, left: Iterable[int]) -> tuple[Cleared, dict[int, str]]:

@@ -48,7 +48,7 @@ def waves_answer(report: WavesReport, *, is_kept: bool = False) -> Answer:
         ),
         sections=(_waves(report), _halted(report), _moves(report)),
         notes=(
-            "" if report.exhaustive else "the search ended early, by --seconds or Ctrl-C: fewer waves may be enough",
+            "" if report.exhaustive else "the search ended early, by --seconds: fewer waves or shutdowns may be enough",
             *report.notes,
         ),
         next=tuple(_next(report, is_kept=is_kept)),

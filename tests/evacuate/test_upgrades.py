@@ -16,6 +16,7 @@ from gpolicy.cluster.state import ClusterState
 from gpolicy.evacuate.evacuation import EvacuationRequest
 from gpolicy.evacuate.in_turn import find_waves
 from gpolicy.evacuate.waves import WavesReport
+from gpolicy.progress import after
 from gpolicy.remedy.saved_remedy import read_procedure
 from gpolicy.report.waves_answer import waves_answer, waves_data
 from tests.cli.command_line import ROOT, gpolicy
@@ -82,6 +83,16 @@ def test_without_a_node_that_is_online_nothing_is_promised() -> None:
     state = small_cluster(0)[0]
     nodes = {name: replace(node, offline=True) for name, node in state.nodes.items()}
     assert waves_answer(waves_of(replace(state, nodes=nodes))).verdict.startswith("There is no node that could go")
+
+
+def test_without_time_each_node_goes_alone() -> None:
+    state = upgradable(small_cluster(8)[0])
+    report = find_waves(state, EvacuationRequest(), stop=after(0))
+    check_waves(state, report)
+    assert not report.exhaustive
+    assert [len(wave.nodes) for wave in report.waves] == [1] * len(state.nodes)
+    assert {wave.waits for wave in report.waves[1:]} == {"the search ended early"}
+    assert any("ended early" in note for note in waves_answer(report).notes)
 
 
 IPOLICY = "1024,1,10240,1,1,1|128,1,1024,1,1,1;8192,8,1048576,4,8,8|drbd|8.0|32.0"
