@@ -169,11 +169,11 @@ class Clearing:
         if target in here.closed:
             return f"its other node {self.name(target)} is in the wave before"
         moved = apply_move(nodes, move, force=True)
-        failed = moved if isinstance(moved, FailReason) else self._soft_error(here.layout, moved, item, target)
-        if isinstance(moved, FailReason) or failed is not None:
-            assert failed is not None  # noqa: S101 (`moved` is not None)
+        failed = self._soft_error(here.layout, moved, item, target) if isinstance(moved, Moved) else moved
+        if failed is not None:
             why = of_move(nodes, move, failed, force=failed is moved)
             return f"{why.cause.key}: {why.detail}"
+        assert isinstance(moved, Moved)  # noqa: S101 (else it failed)
         made = {number: move for number, move in here.moved.items() if number != item.index}  # a guest moves on
         made[item.index] = replace(move, instance=self.start.instances[item.index])
         return replace(here, layout=here.layout.after(moved), moved=made)
@@ -246,7 +246,7 @@ class Clearing:
                 left, down[index] = set(), node.with_facts(replace(node.facts, offline=True, total_memory=0.0))
             if len(left) < len(node.primaries) or node is not self.start.nodes[index]:
                 down[index] = down[index].copy()
-                down[index].primaries = tuple(sorted(left, reverse=True))  # as htools lists them: it counts
+                down[index].primaries = tuple(sorted(left, reverse=True))  # htools places them in this order
         return {
             item.instance: f"N+1: if {self.name(index)} is lost as well, {item.instance} has no node ({item.key})"
             for index, items in here.layout.reached(down, {}).homeless.items()

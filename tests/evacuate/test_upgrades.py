@@ -148,9 +148,12 @@ def test_the_json_is_what_the_schema_promises() -> None:
 
 def test_the_moves_of_each_wave_are_saved_and_a_script_is_written(tmp_path: Path) -> None:
     saved, script = tmp_path / "waves", tmp_path / "waves.sh"
+    saved.mkdir()
+    (saved / "wave-99-out.json").write_text("of an earlier search", encoding="utf-8")
     done = gpolicy("evacuate", "--in-turn", *SNAPSHOT, "--save", saved, "--script", script)
     assert done.returncode == 1
     assert "8 nodes in 4 waves: 7 instances must be shut down" in done.stdout
+    assert not (saved / "wave-99-out.json").exists()
     out, back = (read_procedure(saved / f"wave-2-{way}.json") for way in ("out", "back"))
     assert [step.object for step in out.steps] == [step.object for step in back.steps][::-1]
     assert {name: item.values for name, item in out.observed.items() if name.startswith("instance")} != {

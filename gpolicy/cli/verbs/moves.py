@@ -237,13 +237,15 @@ class _Files:
         return tuple(following)
 
     def write_waves(self, report: WavesReport, state: ClusterState, answer: Answer) -> tuple[str, ...]:
-        """Write the moves of each wave: to two files of a directory, and all of them as a script."""
+        """Write the moves of each wave: to two files of a directory, in place of older ones, and all as a script."""
         from gpolicy.remedy.commands import moves_script  # noqa: PLC0415
         from gpolicy.remedy.saved_remedy import save_moves  # noqa: PLC0415
         from gpolicy.report.answer_file import kept_text  # noqa: PLC0415
         from gpolicy.report.evacuate_answer import saved_evacuation  # noqa: PLC0415
 
         following: list[str] = []
+        for file in self.save.glob("wave-*.json") if self.save is not None else ():
+            file.unlink()  # of an earlier search, which may have had more waves
         for number, wave in enumerate(report.waves, 1) if self.save is not None else ():
             parts = ["gnt-cluster master-failover on another node"] if report.master in wave.nodes else []
             for way, moves, before in (("out", wave.out, wave.before), ("back", wave.back, wave.cleared)):
