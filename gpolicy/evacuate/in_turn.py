@@ -6,7 +6,6 @@ Then the next wave begins, from where the cluster is after it.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import Final
@@ -97,14 +96,16 @@ def _find_upgrade(state: ClusterState, chosen: Sequence[str]) -> tuple[Upgrade |
     cluster_tags = tuple(state.cluster.tags)
     pairs = {tuple(value.split("::")) for value in tagged_values(cluster_tags, ALLOW_MIGRATION_PREFIX)}
     one_way = [pair for pair in pairs if len(pair) == 2 and pair[::-1] not in pairs]
-    ways = sorted(pair for pair in one_way if len(tags_of(MIGRATION_PREFIX, cluster_tags, pair)) == 2)
-    tags = Counter(tag for name in chosen for tag in _migration_tags(state, name))
-    if any(tags[old] for old, _ in ways):
-        return Upgrade(*max(ways, key=lambda pair: tags[pair[0]])), ""
+    known = (pair for pair in one_way if len(tags_of(MIGRATION_PREFIX, cluster_tags, pair)) == 2)
+    ways = [Upgrade(*pair) for pair in sorted(known)]
+    numbers = {way: sum(_is_old(state, name, way) for name in chosen) for way in ways}
+    if any(numbers.values()):
+        return max(ways, key=lambda way: numbers[way]), ""
     untagged = [name for name in chosen if not _migration_tags(state, name)]
-    for old, new in ways if untagged else ():
-        if any(new in _migration_tags(state, name) for name in state.nodes):
-            return None, f"if this is an upgrade to {new}: tag the old nodes first (gnt-node add-tags NODE {old})"
+    for way in ways if untagged else ():
+        if any(way.new in _migration_tags(state, name) for name in state.nodes):
+            tag = f"gnt-node add-tags NODE {way.old}"
+            return None, f"if this is an upgrade to {way.new}: tag the old nodes first ({tag})"
     return None, ""
 
 
