@@ -1,18 +1,19 @@
 """In which waves nodes are rebooted, or upgraded, so that nothing stops.
 
-Each wave takes nodes one after the other as long as what runs on all of them leaves live (`gpolicy.evacuate.clearing`).
-Then the next wave begins, from where the cluster is after it.
+Each wave takes nodes one after the other as long as what runs on all of them leaves live (`gpolicy.evacuate.clearing`),
+in the order of hroller's groups. Then the next wave begins, from where the cluster is after it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import Final
 
 from gpolicy.allocator.cluster_data import NO_NODE
 from gpolicy.allocator.instance_moves import InstanceMove, MoveKind
-from gpolicy.allocator.merge import ALLOW_MIGRATION_PREFIX, MIGRATION_PREFIX, tagged_values, tags_of
+from gpolicy.allocator.merge import ALLOW_MIGRATION_PREFIX, MIGRATION_PREFIX, Cluster, tagged_values, tags_of
 from gpolicy.allocator.placement import Nodes
 from gpolicy.analysis.allocator_input import require
 from gpolicy.analysis.basis import origin_of
@@ -20,11 +21,14 @@ from gpolicy.analysis.health import LocationFacts
 from gpolicy.analysis.loaded_state import basis_notes, load_state
 from gpolicy.analysis.node_use import node_uses
 from gpolicy.cluster.state import ClusterState
+from gpolicy.errors import InputError
 from gpolicy.evacuate.clearing import Cleared, Clearing
 from gpolicy.evacuate.evacuating import commands_of, named_nodes
 from gpolicy.evacuate.evacuation import EvacuationRequest, Job
 from gpolicy.evacuate.waves import HaltedInstance, Upgrade, Wave, WavesReport
 from gpolicy.htools.hbal_commands import job_sets
+from gpolicy.htools.hroller import colour_nodes, fewest_colours, find_conflicts, split_groups
+from gpolicy.htools.program_options import Options
 from gpolicy.printable import some
 from gpolicy.progress import Stop, Tell, silent
 from gpolicy.remedy.moving import copied_by
@@ -61,11 +65,12 @@ def find_waves(
         others = [name for name in chosen if not _is_old(state, name, upgrade)]
         notes += [f"{some(others)}: not tagged {upgrade.old}, left out"] if others else []
         chosen = [name for name in chosen if name not in others]
-    order = [indices[name] for name in chosen]
-    waves = _find_waves(state, request, order, upgrade, tell, stop)
+    groups, fails = _hroller_groups(loaded.whole.cluster, [indices[name] for name in chosen])
+    order = dict.fromkeys(chain(*sorted(groups, key=len, reverse=True), (indices[name] for name in chosen)))
+    waves = _find_waves(state, request, list(order), upgrade, tell, stop)
     softly, exhaustive = None, not stop.is_over()
     if any(wave.halted for wave in waves) and not request.ignore_soft_errors:
-        forced = _find_waves(state, replace(request, ignore_soft_errors=True), order, upgrade, tell, stop)
+        forced = _find_waves(state, replace(request, ignore_soft_errors=True), list(order), upgrade, tell, stop)
         softly = sum(len(wave.halted) for wave in forced)
     return WavesReport(
         **origin_of(state),
@@ -75,6 +80,8 @@ def find_waves(
         upgrade=upgrade,
         hint=hint,
         master=next((name for name in chosen if state.nodes[name].master), ""),
+        hroller=len(groups) or None,
+        hroller_fails=fails,
         halted_softly=softly,
         exhaustive=exhaustive,
         notes=(*basis_notes(loaded.settled, loaded.whole.cluster, declared=request.declared), *notes),
@@ -83,6 +90,22 @@ def find_waves(
         nodes_before=node_uses(state, loaded.whole.cluster.nodes.values()),
         nodes_after=node_uses(state, loaded.whole.cluster.nodes.values()),
     )
+
+
+def _hroller_groups(cluster: Cluster, chosen: Iterable[int]) -> tuple[list[list[int]], str]:
+    """Return hroller's groups of those of the nodes that it takes; why it has none."""
+    nodes = {index: cluster.nodes[index] for index in sorted(chosen) if not cluster.nodes[index].facts.offline}
+    if not nodes:
+        return [], "it takes no drained nodes"
+    colours = fewest_colours(colour_nodes(find_conflicts(Options(), cluster, cluster.nodes, nodes)))
+    try:
+        groups = split_groups(
+            cluster.nodes, cluster.instances, colours, ignore_non_redundant=False, full_evacuation=False
+        )
+    except InputError as error:
+        return [], error.message
+    found = [[index for index in group.nodes if index in nodes] for group in groups]
+    return [group for group in found if group], ""
 
 
 # --- upgrades -------------------------------------------------------------------------------------------------------

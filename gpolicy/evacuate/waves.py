@@ -59,9 +59,11 @@ class Upgrade:
 class WavesReport(StateReport):
     """In which waves the nodes `asked` for go, and what stops.
 
-    `upgrade` is what the migration tags say of one; None: the nodes are rebooted. `hint` says what to do if they are to
-    be upgraded nevertheless. `halted_softly` is how many instances stop if soft errors are ignored; None where that is
-    no question. `exhaustive`: the search was not ended early.
+    `upgrade` is what the migration tags say of one; None: the nodes are rebooted. `hint` says
+    what to do if they are to be upgraded nevertheless. `hroller` is the number of groups
+    that hroller makes of the same nodes, None if it makes none, for the reason `hroller_fails`. `halted_softly` is how
+    many instances stop if soft errors are ignored; None where that is no question. `exhaustive`: the search was not
+    ended early.
     """
 
     asked: EvacuationRequest
@@ -69,6 +71,8 @@ class WavesReport(StateReport):
     upgrade: Upgrade | None
     hint: str
     master: str
+    hroller: int | None
+    hroller_fails: str
     halted_softly: int | None
     exhaustive: bool
     notes: tuple[str, ...]

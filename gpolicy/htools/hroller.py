@@ -42,6 +42,11 @@ def colour_nodes(graph: Graph) -> Found:
     return sorted(found, key=lambda result: len(result[1]))
 
 
+def fewest_colours(found: Found) -> list[list[int]]:
+    """Return what counts for hroller: of the algorithms with as few colours as the first one, the last one's."""
+    return [colours for _, colours in found if len(colours) == len(found[0][1])][-1]
+
+
 def _by_colour(colours: Colours) -> list[list[int]]:
     classes: list[list[int]] = [[] for _ in range(max(colours.values()) + 1)]
     for vertex in sorted(colours):
@@ -320,17 +325,15 @@ def run(options: Options) -> None:
     chosen = _chosen_nodes(options, cluster, nodes)
     if not chosen:
         raise InputError("Cannot create node graph")
-    graph = _conflicts(options, cluster, nodes, chosen)
+    graph = find_conflicts(options, cluster, nodes, chosen)
     found = colour_nodes(graph)
     if options.verbosity > 2:
         edges = ",".join(f"({node},{shown_ints(others)})" for node, others in graph.items())
         sys.stdout.write(f"Node Graph: array ({min(graph)},{max(graph)}) [{edges}]\n")
-    # of the algorithms with as few colours as the first one, the last one counts
-    _, colours = [result for result in found if len(result[1]) == len(found[0][1])][-1]
     groups = split_groups(
         nodes,
         cluster.instances,
-        colours,
+        fewest_colours(found),
         ignore_non_redundant=options.ignore_non_redundant,
         full_evacuation=options.full_evacuation,
     )
@@ -373,7 +376,7 @@ def _chosen_nodes(options: Options, cluster: Cluster, nodes: Mapping[int, Node])
     return chosen
 
 
-def _conflicts(
+def find_conflicts(
     options: Options, cluster: Cluster, nodes: Mapping[int, Node], chosen: Mapping[int, Node]
 ) -> dict[int, list[int]]:
     """Return the neighbours of all nodes from the first chosen one to the last, in hroller's order.

@@ -35,6 +35,7 @@ _FEW: Final = 6
 def waves_answer(report: WavesReport, *, is_kept: bool = False) -> Answer:
     """Return in which order nodes go. `is_kept`: the moves are written to files."""
     rate = f"time: {size(report.asked.rate)} of disk a second for each job (--rate)" if report.copied else ""
+    no_groups = f"has no groups: {report.hroller_fails}"
     return Answer(
         verb="evacuate",
         title="In which order nodes go on cluster",
@@ -43,6 +44,9 @@ def waves_answer(report: WavesReport, *, is_kept: bool = False) -> Answer:
         tone=Tone.BAD if report.halted else Tone.GOOD,
         figures=(
             Figure("waves", f"{len(report.waves):,}", about="waves"),
+            Figure(
+                "hroller", str(report.hroller or NOTHING), "groups, by fewer rules" if report.hroller else no_groups
+            ),
             Figure("shut down", f"{len(report.halted):,}", about="halted"),
             Figure("to copy", rough_size(report.copied), about="waves"),
         ),
@@ -136,7 +140,7 @@ WAVES_DOCUMENT: Final = Document(
     "gpolicy evacuate --in-turn --format json",
     head("1.0"),
     Shape(WavesReport).with_keys(
-        "basis what_if unknown ok ignore_soft_errors upgrade waves copied master exhaustive notes",
+        "basis what_if unknown ok ignore_soft_errors upgrade waves copied master hroller exhaustive notes",
         unknown="reasons",
         ok=Key(bool, lambda report: not report.halted),
         ignore_soft_errors="asked.ignore_soft_errors",

@@ -1,4 +1,4 @@
-"""Waves of nodes on random clusters: no constraint is broken in any step."""
+"""Waves of nodes on random clusters: no constraint is broken in any step, and hroller's groups are no fewer."""
 
 from __future__ import annotations
 
