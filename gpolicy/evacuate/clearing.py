@@ -1,267 +1,195 @@
 """Nodes cleared of what runs there, so that they can be rebooted together: where each instance goes meanwhile.
 
-A mirrored instance migrates to its secondary node, an externally mirrored one to another node of its group. None is
-forced; for N+1 a lost instance starts anew, so migration tags do not count there.
+A mirrored instance migrates to its secondary node, one on shared storage to another node of its group. Where it has no
+place, another one makes room first; in an upgrade, it gets another secondary node. Else it is halted.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping
-from copy import copy
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from itertools import islice
 from typing import Final
 
-from gpolicy.allocator.cluster_data import NO_NODE, DiskTemplate, FailReason, Instance, NodeData
+from gpolicy.allocator.cluster_data import NO_NODE, DiskTemplate, FailReason, Instance
 from gpolicy.allocator.compiled_allocation import memory_left
 from gpolicy.allocator.instance_moves import InstanceMove, Moved, MoveKind, apply_move
-from gpolicy.allocator.placement import Nodes
-from gpolicy.analysis.binding import Cause, of_move
+from gpolicy.analysis.binding import of_move
+from gpolicy.analysis.health import LocationFacts
 from gpolicy.printable import count
+from gpolicy.progress import Stop
 from gpolicy.remedy.faults import Layout, shortage
-from gpolicy.remedy.moving import Movers
+from gpolicy.remedy.moving import Movers, copied_by
 
-SOFT: Final = {Cause.TAGS, Cause.RESERVE, Cause.REDUNDANCY, Cause.VCPU_RATIO, Cause.SPINDLE_RATIO}
-"""What `gnt-node evacuate --ignore-soft-errors` ignores."""
-_MOST_WORK: Final = 1_000
-"""How many other instances are asked to make room for those of one node, times the nodes, which each looks at."""
-
-
-@dataclass(frozen=True, slots=True)
-class Refused:
-    """Why an instance does not leave its node live. `fixed`: with whichever nodes; `soft`: by soft errors alone."""
-
-    reason: str
-    fixed: bool = False
-    soft: bool = False
+_MOST_HELPERS: Final = (0, 1_000, 200)
+"""How many others are asked to make room, times the nodes, which each looks at: the last number for one that must leave,
+the number before for those that make room for it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cleared:
-    """The nodes `closed` without what runs there, after moves of the instances `moved`, in this order.
+    """The nodes `closed` without what runs there: the `layout` after the moves `moved` of instances, in this order.
 
-    `halted` are the instances that nothing moves: they must be shut down meanwhile.
+    `halted` are the instances that must be shut down meanwhile, and why.
     """
 
-    nodes: Nodes
-    instances: Mapping[int, Instance]
+    layout: Layout
     closed: frozenset[int] = frozenset()
-    moved: tuple[int, ...] = ()
-    halted: Mapping[int, Refused] = field(default_factory=dict)
-
-    @property
-    def is_best(self) -> bool:
-        """Whether all are halted that nothing moves, and no others."""
-        return all(why.fixed for why in self.halted.values())
+    moved: Mapping[int, InstanceMove] = field(default_factory=dict)
+    halted: Mapping[int, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Clearing:
-    """A cluster whose nodes are to be cleared, as `start` is: its nodes have no migration tags there.
+    """A cluster whose nodes are to be cleared, as `start` is: there without migration tags, as N+1 does not ask for
+    them (a lost instance starts anew), and without drained nodes.
 
-    `facts` are the nodes with their tags, and `after` as they are when they come back. `running` are the instances that
-    run; of those in `pinned`, nothing moves any live, and why. `closed_to_all` are the nodes that Ganeti moves nothing
-    to, with the word for it. `force`: against soft errors, too. `copies`: mirrored ones may get another secondary.
+    `tags` are those of the nodes. `running` are the instances that run; of those in `pinned`, nothing moves any live,
+    and why. `shut` are the nodes that Ganeti moves nothing to, with the word for it. `old` are the nodes that an
+    upgrade makes new: what leaves them need not come back, and may get another secondary node. `force`: against soft
+    errors, too. After a `stop` no more instances make room.
     """
 
     start: Layout
     movers: Movers
-    facts: Mapping[int, NodeData]
-    after: Mapping[int, NodeData]
+    tags: LocationFacts
     running: frozenset[int]
     pinned: Mapping[int, str]
-    closed_to_all: Mapping[int, str]
-    force: bool = False
-    copies: bool = False
+    shut: Mapping[int, str]
+    old: frozenset[int]
+    force: bool
+    stop: Stop
     _alone: dict[int, Cleared] = field(default_factory=dict)
-    _first: dict[int, Cleared] = field(default_factory=dict)
-    _known: dict[tuple[int, bool], frozenset[str]] = field(default_factory=dict)
+    _allowed: dict[tuple[int, bool], frozenset[str]] = field(default_factory=dict)
 
-    @property
-    def nothing(self) -> Cleared:
-        """No node cleared."""
-        return Cleared(self.start.nodes, self.start.instances)
+    def name(self, index: int) -> str:
+        """Return the name of a node."""
+        return self.start.nodes[index].facts.name
 
-    @cached_property
-    def _homeless(self) -> frozenset[str]:
-        return frozenset(item.instance for items in self.start.homeless.values() for item in items)
-
-    @cached_property
-    def _members(self) -> Mapping[int, list[int]]:
-        """The nodes of each group that take instances: new ones first, then the last, as they wait longest."""
-        found: dict[int, list[int]] = {}
-        usable = self.facts.keys() - self.closed_to_all.keys()
-        for index in sorted(usable, key=lambda index: (self.after[index] is not self.facts[index], -index)):
-            found.setdefault(self.facts[index].group, []).append(index)
-        return found
+    def cost(self, index: int) -> tuple[int, int]:
+        """Return how many instances a node alone halts that something moves, and the disk that is copied for it."""
+        here = self.clear_alone(index)
+        return len(here.halted.keys() - self.pinned.keys()), sum(map(copied_by, here.moved.values()))
 
     def clear_alone(self, index: int) -> Cleared:
-        """Return one node cleared, and no other, with as few instances halted as possible; N+1 is not looked at."""
+        """Return one node cleared, and no other, with as few instances halted as possible and N+1 no worse."""
         if index not in self._alone:
-            found = [self._close(self.nothing, index, smallest_first=False, alone=True)]
-            if any(item.soft for item in found[0].halted.values()):
-                found.append(self._close(self.nothing, index, smallest_first=True, alone=True))
-            self._alone[index] = min(found, key=lambda item: len(item.halted))
+            found = self._clear(Cleared(self.start), index, alone=True)
+            if self.old and not found.halted.keys() <= self.pinned.keys():
+                copied = self._clear(Cleared(self.start), index, alone=True, copies=True)
+                found = min(found, copied, key=lambda item: len(item.halted))
+            self._alone[index] = found
         return self._alone[index]
 
-    def clear_first(self, index: int) -> Cleared:
-        """Return one node cleared, and no other, with N+1 no worse: for that, too, instances may be halted.
+    def join(self, here: Cleared, index: int, *, careful: bool) -> Cleared | str:
+        """Return `here` with one more node cleared, and no more halted than if it goes alone; or why it cannot be.
 
-        Where that keeps more of them running, others make room first, or disks are copied if that is allowed.
+        `careful`: and N+1 no worse.
         """
-        if index not in self._first:
-            found = self.clear_alone(index)
-            if self.newly_homeless(found):
-                found = self._close(self.nothing, index, smallest_first=False, alone=True, each=True)
-            found = self._with_help(found, index)
-            if self.copies and not found.is_best:
-                copied = self._close(self.nothing, index, smallest_first=False, alone=True, each=True, copies=True)
-                found = min(found, copied, key=lambda item: len(item.halted))
-            self._first[index] = found
-        return self._first[index]
+        there, halted = self._clear(here, index, alone=False), {**here.halted}
+        for number, reason in there.halted.items():
+            if number not in halted:
+                alone = self.pinned if number in self.pinned or self.old else self.clear_alone(index).halted
+                if number not in alone:
+                    return f"{self.start.instances[number].name}: {reason}"
+                halted[number] = alone[number]
+        return (careful and self.newly_homeless(there)) or replace(there, halted=halted)
 
-    def _with_help(self, best: Cleared, index: int) -> Cleared:
-        """Return a node cleared after moves of other instances that make room, if fewer are halted then."""
-        helped = self.nothing
-        while not best.is_best:
-            for number in islice(self._helpers(best, index), max(1, _MOST_WORK // len(self.facts))):
-                there = self._moved(helped, number, index)
-                found = there and self._close(there, index, smallest_first=False, alone=True)
-                if there and found and len(found.halted) < len(best.halted) and not self.newly_homeless(found):
-                    best, helped = found, there
-                    break
-            else:
-                break
-        return best
+    def _clear(self, here: Cleared, index: int, *, alone: bool, copies: bool = False) -> Cleared:
+        """Return `here` with one more node cleared. `alone`: N+1 is no worse after each move, others make room."""
+        here = replace(here, closed=here.closed | {index})
+        own = [here.layout.instances[number] for number in here.layout.nodes[index].primaries if number in self.running]
+        for item in sorted(own, key=lambda item: (item.secondary == NO_NODE, -item.memory)):
+            helpers = len(_MOST_HELPERS) - 1 if alone else 0
+            found = self._leave(here, item.index, copies=copies, careful=alone, helpers=helpers)
+            if isinstance(found, str):
+                found = replace(here, halted={**here.halted, item.index: found})
+            here = found
+        return here
 
-    def _helpers(self, here: Cleared, index: int) -> list[int]:
-        """Return the running instances on the nodes that the halted ones could go to."""
-        stuck = [self.start.instances[number] for number, why in here.halted.items() if not why.fixed]
-        group = self._members.get(self.facts[index].group, ())
-        others = sorted(({item.secondary for item in stuck} - {NO_NODE} or {*group}) - {index})
-        found = (number for other in others for number in self.start.nodes[other].primaries)
-        return [number for number in found if number in self.running and number not in here.moved]
-
-    def _moved(self, here: Cleared, number: int, index: int) -> Cleared | None:
-        """Return `here` after a move of one instance to a node other than `index`; None if N+1 is worse then."""
-        layout = copy(self.start)
-        layout.nodes, layout.instances = here.nodes, here.instances
-        found = self._leave(layout, here.instances[number], frozenset({index}), copies=False)
-        if isinstance(found, Refused):
-            return None
-        nodes, instances = {**here.nodes, **found.changed}, {**here.instances, number: found.instance}
-        there = Cleared(nodes, instances, moved=(*here.moved, number))
-        return None if self.newly_homeless(there) else there
-
-    def join(self, here: Cleared, index: int) -> Cleared | Refused:
-        """Return `here` with one more node cleared; why not, if an instance would be halted for it that need not."""
-        for number in here.nodes[index].primaries:
-            if number in self.running and number not in self.pinned and here.instances[number].secondary in here.closed:
-                other = self.facts[here.instances[number].secondary].name
-                return Refused(f"{self.facts[index].name} and {other} are both nodes of {here.instances[number].name}")
-        try:
-            return self._close(here, index, smallest_first=False)
-        except _HaltedError as halted:
-            return halted.why
-
-    def _close(
-        self,
-        here: Cleared,
-        index: int,
-        *,
-        smallest_first: bool,
-        alone: bool = False,
-        each: bool = False,
-        copies: bool = False,
-    ) -> Cleared:
-        """Return `here` with one more node cleared. `each`: N+1 is looked at after each move, not by the caller."""
-        layout = copy(self.start)  # `try_move` reads its nodes and instances, which change here
-        nodes, instances = layout.nodes, layout.instances = {**here.nodes}, {**here.instances}
-        moved, halted = dict.fromkeys(here.moved), dict(here.halted)
-        closed = here.closed | {index}
-        own = [number for number in layout.nodes[index].primaries if number in self.running]
-        sign = 1 if smallest_first else -1
-        for number in sorted(own, key=lambda one: (instances[one].secondary == NO_NODE, sign * instances[one].memory)):
-            found = self._leave(layout, instances[number], closed, copies=copies)
-            if isinstance(found, Moved) and each:
-                there = Cleared({**nodes, **found.changed}, {**instances, number: found.instance}, closed)
-                if reason := self.newly_homeless(there):
-                    found = Refused(reason, soft=True)
-            if isinstance(found, Refused):
-                guest = self.start.instances[number].primary != index
-                if not alone and (guest or not (found.fixed or self._must_halt(number, index))):
-                    raise _HaltedError(found)
-                halted[number] = found
-                continue
-            nodes.update(found.changed)
-            instances[number] = found.instance
-            moved.pop(number, None)  # a guest moves on
-            moved[number] = None
-        return Cleared(nodes, instances, closed, tuple(moved), halted)
-
-    def _must_halt(self, number: int, index: int) -> bool:
-        if self.copies or number not in self.clear_alone(index).halted:
-            return False
-        return number in self.clear_first(index).halted
-
-    def _leave(self, layout: Layout, item: Instance, closed: frozenset[int], *, copies: bool) -> Moved | Refused:
-        """Return how an instance leaves its node for one that is not `closed`, or why it cannot."""
-        if item.index in self.pinned:
-            return Refused(self.pinned[item.index], fixed=True)
-        if item.secondary != NO_NODE and item.primary != self.start.instances[item.index].primary:
-            return Refused(f"{item.name} came to {self.facts[item.primary].name} for the sake of others")
-        refused: list[Refused] = []
-        causes: Counter[str] = Counter()
-        for move in self._moves(item, closed, copies=copies):
-            if refused and move.target != NO_NODE and layout.nodes[move.target].unallocated_memory <= item.memory:
-                causes["lack memory"] += 1
-                continue
-            found = self._try(layout, move, closed)
-            if isinstance(found, Moved):
+    def _leave(self, here: Cleared, number: int, *, copies: bool, careful: bool, helpers: int) -> Cleared | str:
+        """Return `here` after an instance left its node, or why it cannot; `helpers` others in turn may make room."""
+        item, home = here.layout.instances[number], self.start.instances[number].primary
+        if number in self.pinned:
+            return self.pinned[number]
+        if item.primary != home and (item.secondary != NO_NODE or home not in here.closed):
+            return f"it goes to {self.name(item.primary)} in the wave before"
+        refused: list[str] = []
+        moves = list(self._moves(here, item, copies=copies))
+        for move in moves:
+            found = self._try(here, move)
+            if careful and isinstance(found, Cleared):
+                found = self.newly_homeless(found) or found
+            if isinstance(found, Cleared):
                 return found
             refused.append(found)
-            causes[found.reason] += 1
         if not refused:
-            return Refused("its group has no other node that takes instances", fixed=len(closed) == 1)
-        soft = any(one.soft for one in refused)
-        if causes.total() == 1:
-            return replace(refused[0], fixed=refused[0].fixed and (item.secondary != NO_NODE or len(closed) == 1))
-        more = f"; {count(causes.total() - 1, 'other node')} refuse it, too"
-        return replace(refused[0], reason=f"{refused[0].reason}{more}", soft=soft, fixed=False)
+            return "its group has no other node that takes instances"
+        for helper in self._helpers(here, moves, helpers):
+            there = self._leave(here, helper, copies=False, careful=False, helpers=helpers - 1)
+            if isinstance(there, Cleared):
+                found = self._leave(there, number, copies=copies, careful=careful, helpers=0)
+                if isinstance(found, Cleared):
+                    return found
+        others = len(refused) - 1
+        more = f"; {count(others, 'other node')} {'refuse' if others > 1 else 'refuses'} it, too" if others else ""
+        return f"{refused[0]}{more}"
 
-    def _moves(self, item: Instance, closed: frozenset[int], *, copies: bool) -> Iterator[InstanceMove]:
+    def _moves(self, here: Cleared, item: Instance, *, copies: bool) -> Iterator[InstanceMove]:
+        """Yield the moves of an instance: to new nodes first, and then to the last ones, whose turn comes late."""
         mirrored = item.template is DiskTemplate.DRBD
         if mirrored:
             yield InstanceMove(MoveKind.FAILOVER, item)
         if not mirrored or copies:
-            kind = MoveKind.REPLACE_AND_FAILOVER if mirrored else MoveKind.FAILOVER_TO
-            for target in self._members.get(self.facts[item.primary].group, ()):
-                if target not in closed and target not in {item.primary, item.secondary}:
+            kind, nodes = MoveKind.REPLACE_AND_FAILOVER if mirrored else MoveKind.FAILOVER_TO, here.layout.nodes
+            group = nodes[item.primary].facts.group
+            near = [index for index, node in nodes.items() if node.facts.group == group and index not in here.closed]
+            for target in sorted(near, key=lambda index: (index in self.old, -index)):
+                if target not in self.shut and target not in {item.primary, item.secondary}:
                     yield InstanceMove(kind, item, target)
 
-    def _try(self, layout: Layout, move: InstanceMove, closed: frozenset[int]) -> Moved | Refused:
-        item = move.instance
+    def _helpers(self, here: Cleared, moves: list[InstanceMove], depth: int) -> Iterator[int]:
+        """Return running instances on the nodes that the moves go to."""
+        targets = {move.instance.secondary if move.target == NO_NODE else move.target for move in moves}
+        found = (
+            number
+            for target in sorted(targets - here.closed - self.shut.keys() & here.layout.nodes.keys())
+            for number in here.layout.nodes[target].primaries
+            if number in self.running and number not in self.pinned and number not in here.moved
+        )
+        most = 0 if self.stop.is_over() else -(-_MOST_HELPERS[depth] // len(self.start.nodes))
+        return islice(found, most)
+
+    def _try(self, here: Cleared, move: InstanceMove) -> Cleared | str:
+        """Return `here` after a move, or why Ganeti or hail would refuse it."""
+        item, nodes = move.instance, here.layout.nodes
         target = item.secondary if move.target == NO_NODE else move.target
-        if target not in layout.nodes:
-            return Refused("its secondary node is in a group that is left out", fixed=True)
-        name, home = self.facts[target].name, self.start.instances[item.index].primary
-        if target in closed:
-            return Refused(f"{item.name} has both of its nodes among them")
-        if target in self.closed_to_all:
-            return Refused(f"its secondary node {name} is {self.closed_to_all[target]}", fixed=True)
-        back = [(self.facts[target], self.after[home])] if self.after[home] is self.facts[home] else []
-        for source, goal in ((self.facts[home], self.facts[target]), *back):
-            if not source.migration_tags <= goal.receivable_tags:
-                return Refused(f"migration tags do not let it go from {source.name} to {goal.name}", fixed=True)
-        moved = apply_move(layout.nodes, move, force=True)
-        reason = moved if isinstance(moved, FailReason) else self._soft_error(layout, moved, item, target)
-        if reason is not None:
-            why = of_move(layout.nodes, move, reason, force=isinstance(moved, FailReason))
-            return Refused(f"{why.cause.key}: {why.detail}", soft=isinstance(moved, Moved))
-        assert isinstance(moved, Moved)  # noqa: S101 (else there is a reason)
-        return moved
+        if reason := self._forbidden(item, target):
+            return reason
+        if target in here.closed:
+            return f"its other node {self.name(target)} is in the wave before"
+        moved = apply_move(nodes, move, force=True)
+        failed = self._soft_error(here.layout, moved, item, target) if isinstance(moved, Moved) else moved
+        if failed is not None:
+            why = of_move(nodes, move, failed, force=failed is moved)
+            return f"{why.cause.key}: {why.detail}"
+        assert isinstance(moved, Moved)  # noqa: S101 (else it failed)
+        made = {number: move for number, move in here.moved.items() if number != item.index}  # a guest moves on
+        made[item.index] = replace(move, instance=self.start.instances[item.index])
+        return replace(here, layout=here.layout.after(moved), moved=made)
+
+    def _forbidden(self, item: Instance, target: int) -> str:
+        """Return why an instance may not go to a node, whatever else is there, or would not come back."""
+        if target not in self.start.nodes:
+            return "its secondary node is in a group that is left out"
+        if target in self.shut:
+            return f"its other node {self.name(target)} is {self.shut[target]}"
+        home = self.start.instances[item.index].primary
+        ways = [(home, target), (item.primary, target), (target, home)][: 2 if home in self.old else 3]
+        for source, goal in (map(self.name, way) for way in ways):
+            if not self.tags.migration[source] <= self.tags.receivable[goal]:
+                return f"migration tags do not let it go from {source} to {goal}"
+        return ""
 
     def _soft_error(self, layout: Layout, moved: Moved, item: Instance, target: int) -> FailReason | None:
         """Return what a move breaks on its new node, or makes worse there than it was at the start."""
@@ -279,83 +207,68 @@ class Clearing:
         short = shortage(node) > shortage(before) and node.facts.group not in self.start.unprotected
         return FailReason.MEM if over or short else None
 
+    # --- N+1 --------------------------------------------------------------------------------------------------------
+
     def newly_homeless(self, here: Cleared) -> str:
-        """Return which loss of one more node cannot be absorbed while the cleared nodes are down, and could before.
+        """Return which loss of one more node leaves which instance without a node, and did not before; empty if none.
 
-        What cannot be helped does not count: mirrored instances whose other node is down, what each node's absence
-        alone does, and what leaves it even if it goes alone, for that would be down otherwise.
+        What cannot be helped does not count. Of one node: what its absence does anyway, and what leaves it, since that
+        would be down otherwise. Of several: what is so if one of them goes alone.
         """
-        lost = {} if self.force else {name: why for name, why in self._lost(here).items() if name not in self._homeless}
-        alone = len(here.closed) == 1
-        inherent = {name for index in here.closed if lost for name in self._inherent(index, alone=alone)}
-        return next((why for name, why in lost.items() if name not in inherent), "")
+        lost = {} if self.force else self._lost(here)
+        for items in self.start.homeless.values() if lost else ():
+            for item in items:
+                lost.pop(item.instance, None)
+        for index in here.closed if lost else ():
+            for name in self._allows(index, alone=len(here.closed) == 1):
+                lost.pop(name, None)
+        return next(iter(lost.values()), "")
 
-    def _inherent(self, index: int, *, alone: bool) -> frozenset[str]:
-        if (index, alone) not in self._known:
-            own = {self.start.instances[number].name for number in self.start.nodes[index].primaries}
-            own = own if alone else own & self._lost(self.clear_first(index)).keys()
-            away = Cleared(self.start.nodes, self.start.instances, frozenset({index}))
-            self._known[index, alone] = frozenset({*self._lost(away), *own})
-        return self._known[index, alone]
+    def _allows(self, index: int, *, alone: bool) -> frozenset[str]:
+        if (index, alone) not in self._allowed:
+            found = set[str]()
+            if alone:
+                found = {self.start.instances[number].name for number in self.start.nodes[index].primaries}
+            here = Cleared(self.start, frozenset({index})) if alone else self.clear_alone(index)
+            self._allowed[index, alone] = frozenset(found | self._lost(here).keys())
+        return self._allowed[index, alone]
 
     def _lost(self, here: Cleared) -> dict[str, str]:
-        """Return the instances that find no node if one more is lost while the cleared nodes are down, and why."""
-        down = dict(here.nodes)
-        for index, node in here.nodes.items():
-            left = tuple(number for number in node.primaries if here.instances[number].secondary not in here.closed)
+        """Return the instances that find no node if one more is lost while the cleared nodes are down, and why.
+
+        Mirrored instances whose other node is down are left out: nothing helps them.
+        """
+        down, items = {}, here.layout.instances
+        for index, node in here.layout.nodes.items():
+            left = {number for number in node.primaries if items[number].secondary not in here.closed}
+            down[index] = node
             if index in here.closed:
-                down[index] = node.with_facts(replace(node.facts, offline=True, total_memory=0.0))
-                left = ()
-            if len(left) < len(node.primaries):
+                left, down[index] = set(), node.with_facts(replace(node.facts, offline=True, total_memory=0.0))
+            if len(left) < len(node.primaries) or node is not self.start.nodes[index]:
                 down[index] = down[index].copy()
-                down[index].primaries = left
+                down[index].primaries = tuple(sorted(left, reverse=True))  # htools places them in this order
         return {
-            item.instance: f"N+1: if {self.facts[index].name} is lost as well, {item.instance} has no node ({item.key})"
-            for index, items in self.start.reached(down, here.instances).homeless.items()
+            item.instance: f"N+1: if {self.name(index)} is lost as well, {item.instance} has no node ({item.key})"
+            for index, items in here.layout.reached(down, {}).homeless.items()
             for item in items
         }
 
-    def moves_out(self, here: Cleared) -> list[InstanceMove]:
-        """Return the moves that clear the nodes, each of one instance."""
-        found = []
-        for number in here.moved:
-            before, now = self.start.instances[number], here.instances[number]
-            kind = MoveKind.FAILOVER_TO if before.secondary == NO_NODE else MoveKind.REPLACE_AND_FAILOVER
-            swapped = now.primary == before.secondary
-            found.append(InstanceMove(*((MoveKind.FAILOVER, before) if swapped else (kind, before, now.primary))))
-        return found
+    # --- the way back -----------------------------------------------------------------------------------------------
 
-    def fill_again(self, here: Cleared) -> tuple[list[InstanceMove], Clearing]:
-        """Return the moves back to the cleared nodes, and what is to be cleared after them.
+    def moves_back(self, here: Cleared, tags: LocationFacts) -> list[InstanceMove]:
+        """Return the moves back to the cleared nodes, which have other `tags` after an upgrade.
 
-        An instance stays where nothing lets it back: its node is drained, or migration tags forbid it after an upgrade.
+        One stays where nothing lets it back: migration tags, a drained node, or memory that others still take.
         """
-        nodes, instances, back = {**here.nodes}, {**here.instances}, []
-        facts = {**self.facts, **{index: self.after[index] for index in here.closed}}
-        for number in reversed(here.moved):
-            item, home = instances[number], self.start.instances[number].primary
+        again, layout, back, stays = replace(self, tags=tags), here.layout, list[InstanceMove](), False
+        for number in reversed([*here.moved]):
+            item, home = layout.instances[number], self.start.instances[number].primary
             mirrored = item.secondary != NO_NODE
             move = InstanceMove(MoveKind.FAILOVER, item) if mirrored else InstanceMove(MoveKind.FAILOVER_TO, item, home)
-            moved = apply_move(nodes, move, force=True)
-            ours = self.facts[item.primary].migration_tags <= facts[home].receivable_tags
-            if home not in self.closed_to_all and ours:
-                back.append(move)
-                if isinstance(moved, Moved):
-                    nodes.update(moved.changed)
-                    instances[number] = moved.instance
-        secondaries = all(
-            instances[number].secondary == self.start.instances[number].secondary for number in here.moved
-        )
-        start = self.start if len(back) == len(here.moved) and secondaries else self.start.reached(nodes, instances)
-        same = start is self.start and all(facts[index] is self.facts[index] for index in here.closed)
-        alone, known = (self._alone, self._known) if start is self.start else ({}, {})  # they depend on no others' tags
-        following = replace(self, start=start, facts=facts, _alone=alone, _first={}, _known=known)
-        return back, self if same else following
-
-
-class _HaltedError(Exception):
-    """A node cannot be cleared beside others."""
-
-    def __init__(self, why: Refused) -> None:
-        super().__init__(why.reason)
-        self.why = why
+            moved = apply_move(layout.nodes, move, force=True)
+            if again._forbidden(item, home) or (stays and isinstance(moved, FailReason)):
+                stays = True
+                continue
+            back.append(move)  # where all came back so far, it fits as before, whatever htools says
+            layout = layout.after(moved) if isinstance(moved, Moved) else layout
+        return back

@@ -100,12 +100,7 @@ def _ends(found: EvacuationReport | OtherRequest) -> set[tuple[str, tuple[str, .
 def _asked(state: ClusterState, request: EvacuationRequest, tell: Tell, stop: Stop) -> _Evacuation:
     """Return the evacuation after all requests to hail."""
     group = None if request.group is None else one_of("group", request.group, state.groups, "group")
-    if group is not None:
-        leaving = [node.name for node in state.nodes_of(group)]
-    else:
-        if request.nodes in state.groups and request.nodes not in state.nodes:
-            raise RequestError(f"{request.nodes!r} is a group, not a node", hint=f"write `--group {request.nodes}`")
-        leaving = matching("", request.nodes or "", state.nodes, "node")
+    leaving = named_nodes(state, request)
     targets = [name for word in request.targets for name in matching("to", word, state.groups, "group")]
     state, unknown = _known(state, frozenset(leaving), targets, declared=request.declared)
     to = tuple(dict.fromkeys(targets))
@@ -113,6 +108,16 @@ def _asked(state: ClusterState, request: EvacuationRequest, tell: Tell, stop: St
     for mode in evacuation.modes():
         evacuation.ask(mode)
     return evacuation
+
+
+def named_nodes(state: ClusterState, request: EvacuationRequest) -> list[str]:
+    """Return the nodes that a request names, or those of its group. Raise RequestError if there is no such one."""
+    if request.group is not None:
+        group = one_of("group", request.group, state.groups, "group")
+        return [node.name for node in state.nodes_of(group)]
+    if request.nodes in state.groups and request.nodes not in state.nodes:
+        raise RequestError(f"{request.nodes!r} is a group, not a node", hint=f"write `--group {request.nodes}`")
+    return matching("", request.nodes or "", state.nodes, "node")
 
 
 def _known(

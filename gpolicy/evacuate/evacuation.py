@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
@@ -57,26 +58,42 @@ class RequestToHail:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MovedInstance(Move):
+class Job(Move):
     """One job: an instance that moves from its nodes to others.
 
-    `request` is the place of its request, from 1. Jobs of one `job_set` touch no node `touched` by another of them, so
-    they may run side by side. `copied` is the disk that goes over the network. `candidates` are all that were possible,
-    the best first, then the refused ones; None if they were too many to list. `does` says what each command does.
+    `copied` is the disk that goes over the network. `does` says what each command does.
     """
 
     template: str
-    request: int
-    group: str
     copied: int
-    touched: frozenset[str]
-    candidates: tuple[Candidate, ...] | None
     does: Words
 
     @property
     def steps(self) -> tuple[tuple[str, Words], ...]:
         """What each command does, and its words."""
         return tuple(zip(self.does, (command.argv or () for command in self.commands), strict=True))
+
+
+def seconds_of(jobs: Iterable[Job], rate: int) -> float:
+    """Return the time to copy the disk of jobs at `rate` MiB a second for each, one set after the other."""
+    slowest: dict[int, int] = {}
+    for job in jobs:
+        slowest[job.job_set] = max(job.copied, slowest.get(job.job_set, 0))
+    return sum(slowest.values()) / rate
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MovedInstance(Job):
+    """A job of an evacuation. `request` is the place of its request, from 1.
+
+    Jobs of one `job_set` touch no node `touched` by another of them, so they may run side by side. `candidates` are all
+    that were possible, the best first, then the refused ones; None if they were too many to list.
+    """
+
+    request: int
+    group: str
+    touched: frozenset[str]
+    candidates: tuple[Candidate, ...] | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,10 +174,7 @@ class EvacuationReport(StateReport):
     @property
     def seconds(self) -> float:
         """The time to copy it, one set after the other."""
-        slowest: dict[int, int] = {}
-        for item in self.moved:
-            slowest[item.job_set] = max(item.copied, slowest.get(item.job_set, 0))
-        return sum(slowest.values()) / self.asked.rate
+        return seconds_of(self.moved, self.asked.rate)
 
     @property
     def job_sets(self) -> int:

@@ -22,7 +22,7 @@ from gpolicy.plan.effects import Effect, effect_words
 from gpolicy.printable import count
 from gpolicy.remedy.faults import Layout
 from gpolicy.remedy.moving import Movers, Trial
-from gpolicy.remedy.saved_remedy import Move, SavedRemedy, command_of
+from gpolicy.remedy.saved_remedy import Move, SavedRemedy, Words, command_of
 from gpolicy.render.script import name_for_script, script_environment
 
 MOST_AT_ONCE: Final = 4
@@ -88,15 +88,15 @@ def downtime(step: Balanced, state: ClusterState) -> str:
     return "stops and starts again (always_failover)" if observed.always_failover else ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Absence:
     """Nodes that are away for a while: moves `out` and commands `first` come before, `last` and moves `back` after."""
 
-    nodes: tuple[str, ...]
+    nodes: Words
     out: Sequence[Move]
     back: Sequence[Move]
-    first: Sequence[tuple[str, ...]]
-    last: Sequence[tuple[str, ...]]
+    first: tuple[Words, ...]
+    last: tuple[Words, ...]
 
 
 def moves_script(remedy: SavedRemedy, again: str = "", absences: Sequence[Absence] = ()) -> str:
@@ -117,10 +117,8 @@ def moves_script(remedy: SavedRemedy, again: str = "", absences: Sequence[Absenc
     waves = [
         {
             "nodes": item.nodes,
-            "out": _forward_sets(item.out),
-            "back": _forward_sets(item.back),
-            "first": [shell_line(argv) for argv in item.first],
-            "last": [shell_line(argv) for argv in item.last],
+            **{way: _forward_sets(moves) for way, moves in (("out", item.out), ("back", item.back))},
+            **{when: [*map(shell_line, lines)] for when, lines in (("first", item.first), ("last", item.last))},
         }
         for item in absences
     ]

@@ -9,7 +9,14 @@ from typing import Any, Final
 from gpolicy.allocator.evacuation import EvacuationMode
 from gpolicy.analysis.basis import StateReport
 from gpolicy.analysis.place_report import Candidate
-from gpolicy.evacuate.evacuation import EvacuationReport, MovedInstance, OtherRequest, RequestToHail, StayingInstance
+from gpolicy.evacuate.evacuation import (
+    EvacuationReport,
+    Job,
+    MovedInstance,
+    OtherRequest,
+    RequestToHail,
+    StayingInstance,
+)
 from gpolicy.ganeti.commands import shell_line
 from gpolicy.json_values import COUNT, FROM_ONE, TEXTS, Document, Key, Many, Shape
 from gpolicy.printable import Tone, count, some
@@ -143,20 +150,21 @@ def _verdict(report: EvacuationReport) -> str:
 
 
 def _moves(report: EvacuationReport) -> answer.Section:
-    rows = [
-        (
-            str(item.job_set),
-            *(answer.Name(" / ".join(nodes)) for nodes in ((item.instance,), item.nodes_before, item.nodes_after)),
-            ", ".join(what for what, _ in item.steps),
-            answer.rough_size(item.copied) if item.copied else answer.NOTHING,
-        )
-        for item in report.moved
-    ]
-    headings = (answer.Number("set"), "instance", "from", "to", "how", answer.Number("to copy"))
+    rows = [(str(item.job_set), *cells_of(item)) for item in report.moved]
+    headings = (answer.Number("set"), *JOB_HEADINGS)
     table = answer.Table(
         "In this order; jobs of one set may run side by side", "moves", headings, rows, most=40, brief=12
     )
     return answer.Section("moves", "Moves", [table], never_cut=True)
+
+
+JOB_HEADINGS: Final = ("instance", "from", "to", "how", answer.Number("to copy"))
+
+
+def cells_of(job: Job) -> tuple[answer.Cell, ...]:
+    """Return the cells of a job: its instance, from which nodes to which, how, and what is copied."""
+    names = (answer.Name(" / ".join(words)) for words in ((job.instance,), job.nodes_before, job.nodes_after))
+    return (*names, ", ".join(job.does), answer.rough_size(job.copied) if job.copied else answer.NOTHING)
 
 
 def _stays(report: EvacuationReport) -> answer.Section:

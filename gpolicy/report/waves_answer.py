@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from gpolicy.evacuate.waves import HaltedInstance, Upgrade, Wave, WaveMove, WavesReport
+from gpolicy.evacuate.evacuation import Job, seconds_of
+from gpolicy.evacuate.waves import HaltedInstance, Upgrade, Wave, WavesReport
 from gpolicy.json_values import COUNT, FROM_ONE, Document, Key, Many, Shape
 from gpolicy.printable import Tone, count
 from gpolicy.report.answer import (
@@ -13,7 +14,6 @@ from gpolicy.report.answer import (
     Answer,
     Cell,
     Figure,
-    Name,
     Number,
     Section,
     Table,
@@ -25,7 +25,7 @@ from gpolicy.report.answer import (
     supposing,
 )
 from gpolicy.report.capacity_json import head
-from gpolicy.report.evacuate_answer import JOB_STEP
+from gpolicy.report.evacuate_answer import JOB_HEADINGS, JOB_STEP, cells_of
 from gpolicy.report.remedy_answer import duration
 
 _FEW: Final = 6
@@ -35,6 +35,7 @@ _FEW: Final = 6
 def waves_answer(report: WavesReport, *, is_kept: bool = False) -> Answer:
     """Return in which order nodes go. `is_kept`: the moves are written to files."""
     rate = f"time: {size(report.asked.rate)} of disk a second for each job (--rate)" if report.copied else ""
+    no_groups = f"has no groups: {report.hroller_fails}"
     return Answer(
         verb="evacuate",
         title="In which order nodes go on cluster",
@@ -43,14 +44,15 @@ def waves_answer(report: WavesReport, *, is_kept: bool = False) -> Answer:
         tone=Tone.BAD if report.halted else Tone.GOOD,
         figures=(
             Figure("waves", f"{len(report.waves):,}", about="waves"),
-            Figure("hroller", *_hroller(report), about="waves"),
+            Figure(
+                "hroller", str(report.hroller or NOTHING), "groups, by fewer rules" if report.hroller else no_groups
+            ),
             Figure("shut down", f"{len(report.halted):,}", about="halted"),
             Figure("to copy", rough_size(report.copied), about="waves"),
         ),
         sections=(_waves(report), _halted(report), _moves(report)),
         notes=(
-            "" if report.exhaustive else "the search ended early, by --seconds or Ctrl-C: fewer waves may be enough",
-            *report.apart,
+            "" if report.exhaustive else "the search ended early, by --seconds: fewer waves or shutdowns may be enough",
             *report.notes,
         ),
         next=tuple(_next(report, is_kept=is_kept)),
@@ -58,6 +60,8 @@ def waves_answer(report: WavesReport, *, is_kept: bool = False) -> Answer:
 
 
 def _verdict(report: WavesReport) -> str:
+    if not report.waves:
+        return "There is no node that could go: none of them is online"
     halted = len({item.instance for item in report.halted})
     stops = f"{count(halted, 'instance')} must be shut down" if halted else "nothing stops"
     waves, nodes = count(len(report.waves), "wave"), count(len(report.leaving), "node")
@@ -68,18 +72,10 @@ def _verdict(report: WavesReport) -> str:
 
 
 def _upgrade(report: WavesReport) -> str:
-    way = report.upgrade
-    if way is None:
-        return ""
-    return f"this is an upgrade of the nodes tagged {way.old}: tags let instances go to {way.new}, not back"
-
-
-def _hroller(report: WavesReport) -> tuple[str, str]:
-    if report.hroller is None:
-        return NOTHING, f"has no groups: {report.hroller_fails or 'it takes no drained nodes'}"
-    more = len(report.waves) - report.hroller
-    compared = "more than here" if more < 0 else "as many as here" if not more else "fewer than here"
-    return f"{report.hroller:,}", f"groups of nodes, {compared}{'; here the master goes alone' * (more > 0)}"
+    if report.upgrade is None:
+        return report.hint
+    old, new = report.upgrade.old, report.upgrade.new
+    return f"this is an upgrade of the nodes tagged {old}: tags let instances go to {new}, not back"
 
 
 def _next(report: WavesReport, *, is_kept: bool) -> Iterator[str]:
@@ -94,13 +90,14 @@ def _next(report: WavesReport, *, is_kept: bool) -> Iterator[str]:
 def _waves(report: WavesReport) -> Section:
     rows: list[tuple[Cell, ...]] = []
     for number, wave in enumerate(report.waves, 1):
-        cost = (rough_size(wave.copied), duration(wave.seconds(report.asked.rate))) if wave.copied else (NOTHING,) * 2
+        seconds = duration(seconds_of(wave.out, report.asked.rate))
+        cost = (rough_size(wave.copied), seconds) if wave.copied else (NOTHING, NOTHING)
         stay = len(wave.out) - len(wave.back)
-        moves = f"{len(wave.out):,}, {stay:,} stay away" if stay else f"{len(wave.out):,}"
+        moves = f"{len(wave.out):,}, {stay:,} of them only out" if stay else f"{len(wave.out):,}"
         nodes = names(wave.nodes) if len(wave.nodes) > _FEW else ", ".join(wave.nodes)
-        rows.append((str(number), nodes, moves, *(cost if report.copied else ()), wave.alone or NOTHING))
+        rows.append((str(number), nodes, moves, *(cost if report.copied else ()), wave.waits or NOTHING))
     costs = (Number("to copy"), Number("time")) if report.copied else ()
-    headings = (Number("wave"), "nodes", Number("out and back"), *costs, "alone because")
+    headings = (Number("wave"), "nodes", Number("out and back"), *costs, "not earlier because")
     table = Table("In this order", "waves", headings, rows, most=40, brief=15)
     live = () if report.copied or not rows else ("no disk is copied: only live migrations and reboots take time",)
     return Section("waves", "Waves", [table], live, never_cut=True)
@@ -122,57 +119,37 @@ def _halted(report: WavesReport) -> Section:
 
 def _moves(report: WavesReport) -> Section:
     rows = [
-        (
-            f"{number} {'out' if place < len(wave.out) else 'back'}",
-            *(Name(" / ".join(nodes)) for nodes in ((move.instance,), move.nodes_before, move.nodes_after)),
-            ", ".join(move.does),
-            rough_size(move.copied) if move.copied else NOTHING,
-        )
+        (f"{number} {way}", *cells_of(job))
         for number, wave in enumerate(report.waves, 1)
-        for place, move in enumerate(wave.moves)
+        for way, jobs in (("out", wave.out), ("back", wave.back))
+        for job in jobs
     ]
-    headings = ("wave", "instance", "from", "to", "how", Number("to copy"))
-    table = Table("Moves", "moves", headings, rows, weight=Weight.DETAIL, most=400)
+    table = Table("Moves", "moves", ("wave", *JOB_HEADINGS), rows, weight=Weight.DETAIL, most=400)
     return Section("moves", "Moves", [table], weight=Weight.DETAIL)
 
 
-def first_commands(wave: Wave) -> Iterator[tuple[str, ...]]:
-    """Yield the commands before the nodes of a wave go, beside its moves."""
-    yield from (("gnt-instance", "shutdown", item.instance) for item in wave.halted)
-
-
-def last_commands(wave: Wave, upgrade: Upgrade | None) -> Iterator[tuple[str, ...]]:
-    """Yield the commands once the nodes are back, before what left them comes back."""
-    for node in wave.nodes if upgrade else ():
-        yield "gnt-node", "remove-tags", node, upgrade.old if upgrade else ""
-        yield "gnt-node", "add-tags", node, upgrade.new if upgrade else ""
-    yield from (("gnt-instance", "startup", item.instance) for item in wave.halted)
-
-
-_MOVED: Final = Shape(WaveMove).with_keys(
+_JOB: Final = Shape(Job).with_keys(
     "instance template job_set before after copied steps",
     job_set=FROM_ONE,
     before="nodes_before",
     after="nodes_after",
     copied=COUNT,
-    steps=Key(
-        Many(JOB_STEP), lambda move: [(do, item.argv) for do, item in zip(move.does, move.commands, strict=True)]
-    ),
+    steps=Key(Many(JOB_STEP), lambda job: list(job.steps)),
 )
 WAVES_DOCUMENT: Final = Document(
     "gpolicy evacuate --in-turn --format json",
     head("1.0"),
     Shape(WavesReport).with_keys(
-        "basis what_if unknown ok ignore_soft_errors upgrade waves copied master hroller apart exhaustive notes",
+        "basis what_if unknown ok ignore_soft_errors upgrade waves copied master hroller exhaustive notes",
         unknown="reasons",
         ok=Key(bool, lambda report: not report.halted),
         ignore_soft_errors="asked.ignore_soft_errors",
         upgrade=Shape(Upgrade).with_keys("old new"),
         waves=Shape(Wave).with_keys(
-            "nodes out back halted copied alone",
-            out=_MOVED,
-            back=_MOVED,
-            halted=Shape(HaltedInstance).with_keys("instance template node reason soft"),
+            "nodes out back halted copied waits",
+            out=_JOB,
+            back=_JOB,
+            halted=Shape(HaltedInstance).with_keys("instance template node reason"),
             copied=COUNT,
         ),
         copied=COUNT,

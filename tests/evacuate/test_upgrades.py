@@ -11,10 +11,12 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft7Validator
 
+from gpolicy.cluster.htools_sources import parse_text
 from gpolicy.cluster.state import ClusterState
 from gpolicy.evacuate.evacuation import EvacuationRequest
 from gpolicy.evacuate.in_turn import find_waves
 from gpolicy.evacuate.waves import WavesReport
+from gpolicy.progress import after
 from gpolicy.remedy.saved_remedy import read_procedure
 from gpolicy.report.waves_answer import waves_answer, waves_data
 from tests.cli.command_line import ROOT, gpolicy
@@ -66,6 +68,56 @@ def test_an_upgrade_goes_on_with_the_nodes_that_are_old() -> None:
     assert waves_of(replace(state, cluster=both)).upgrade is None
 
 
+def test_old_nodes_without_a_tag_are_told_of() -> None:
+    state = small_cluster(0)[0]
+    tagged = replace(state, cluster=upgradable(state).cluster)
+    assert not waves_of(tagged).hint
+    new = replace(state.nodes["node1"], tags=frozenset({"hv:new"}))
+    report = waves_of(replace(tagged, nodes={**state.nodes, "node1": new}))
+    assert report.upgrade is None
+    assert "tag the old nodes first (gnt-node add-tags NODE hv:old)" in report.hint
+    assert waves_of(replace(tagged, nodes={"node1": new}, instances={})).hint == ""
+
+
+def test_without_a_node_that_is_online_nothing_is_promised() -> None:
+    state = small_cluster(0)[0]
+    nodes = {name: replace(node, offline=True) for name, node in state.nodes.items()}
+    assert waves_answer(waves_of(replace(state, nodes=nodes))).verdict.startswith("There is no node that could go")
+
+
+def test_without_time_each_node_goes_alone() -> None:
+    state = upgradable(small_cluster(8)[0])
+    report = find_waves(state, EvacuationRequest(), stop=after(0))
+    check_waves(state, report)
+    assert not report.exhaustive
+    assert [len(wave.nodes) for wave in report.waves] == [1] * len(state.nodes)
+    assert {wave.waits for wave in report.waves[1:]} == {"the search ended early"}
+    assert any("ended early" in note for note in waves_answer(report).notes)
+
+
+IPOLICY = "1024,1,10240,1,1,1|128,1,1024,1,1,1;8192,8,1048576,4,8,8|drbd|8.0|32.0"
+CHAIN = "\n".join(
+    [
+        "g0|uuid-0|preferred||\n",
+        *(f"n{n}|16384|1024|14336|1048576|1028096|8|N|uuid-0|1||N|0|0|1.0" for n in range(1, 4)),
+        "n4|16384|1024|15360|1048576|1038336|8|N|uuid-0|1||N|0|0|1.0\n",
+        *(f"i{n}|1024|10240|1|running|Y|n{n}|n{n + 1}|drbd|svc:a|1|-|N" for n in range(1, 4)),
+        "\nhtools:iextags:svc\n",
+        *(f"{owner}|{IPOLICY}" for owner in ("", "g0")),
+    ]
+)
+
+
+def test_others_make_room_in_turn() -> None:
+    """The one on n3 goes to n4 for the sake of the one on n2, which goes for the sake of one that must leave n1."""
+    report = waves_of(parse_text(f"{CHAIN}\n", where="a text", source="text:chain"))
+    check_waves(parse_text(f"{CHAIN}\n", where="a text", source="text:chain"), report)
+    assert not report.halted
+    (wave,) = (wave for wave in report.waves if "n1" in wave.nodes)
+    assert [move.instance for move in wave.out] == ["i3", "i2", "i1"]
+    assert [move.instance for move in wave.back] == ["i1", "i2", "i3"]
+
+
 def test_edges() -> None:
     state = two_groups()
     empty = replace(state, instances={})
@@ -96,9 +148,12 @@ def test_the_json_is_what_the_schema_promises() -> None:
 
 def test_the_moves_of_each_wave_are_saved_and_a_script_is_written(tmp_path: Path) -> None:
     saved, script = tmp_path / "waves", tmp_path / "waves.sh"
+    saved.mkdir()
+    (saved / "wave-99-out.json").write_text("of an earlier search", encoding="utf-8")
     done = gpolicy("evacuate", "--in-turn", *SNAPSHOT, "--save", saved, "--script", script)
     assert done.returncode == 1
-    assert "8 nodes in 4 waves: 8 instances must be shut down" in done.stdout
+    assert "8 nodes in 4 waves: 7 instances must be shut down" in done.stdout
+    assert not (saved / "wave-99-out.json").exists()
     out, back = (read_procedure(saved / f"wave-2-{way}.json") for way in ("out", "back"))
     assert [step.object for step in out.steps] == [step.object for step in back.steps][::-1]
     assert {name: item.values for name, item in out.observed.items() if name.startswith("instance")} != {

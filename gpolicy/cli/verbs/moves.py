@@ -237,38 +237,31 @@ class _Files:
         return tuple(following)
 
     def write_waves(self, report: WavesReport, state: ClusterState, answer: Answer) -> tuple[str, ...]:
-        """Write the moves of each wave: to two files of a directory, and all of them as a script."""
-        from gpolicy.opening import write_private, write_program  # noqa: PLC0415
-        from gpolicy.remedy.commands import Absence, moves_script  # noqa: PLC0415
+        """Write the moves of each wave: to two files of a directory, in place of older ones, and all as a script."""
+        from gpolicy.remedy.commands import moves_script  # noqa: PLC0415
         from gpolicy.remedy.saved_remedy import save_moves  # noqa: PLC0415
         from gpolicy.report.answer_file import kept_text  # noqa: PLC0415
         from gpolicy.report.evacuate_answer import saved_evacuation  # noqa: PLC0415
-        from gpolicy.report.waves_answer import first_commands, last_commands  # noqa: PLC0415
 
         following: list[str] = []
-        absences = []
-        for number, wave in enumerate(report.waves, 1):
-            first, last = tuple(first_commands(wave)), tuple(last_commands(wave, report.upgrade))
-            absences.append(Absence(wave.nodes, wave.out, wave.back, first, last))
+        for file in self.save.glob("wave-*.json") if self.save is not None else ():
+            file.unlink()  # of an earlier search, which may have had more waves
+        for number, wave in enumerate(report.waves, 1) if self.save is not None else ():
             parts = ["gnt-cluster master-failover on another node"] if report.master in wave.nodes else []
             for way, moves, before in (("out", wave.out, wave.before), ("back", wave.back, wave.cleared)):
-                if self.save is not None and moves:
+                if moves and self.save is not None:
                     self.save.mkdir(parents=True, exist_ok=True)
                     file = self.save / f"wave-{number}-{way}.json"
                     data = saved_evacuation(report, _saved(moves, state, before, self.given))
                     write_private(file, kept_text(data, answer).encode())
                     parts.append(f"gpolicy apply {quote(str(file))} --to DST")
                 if way == "out":
-                    words = "; ".join(map(join, first))
-                    parts.append(f"{words}{'; ' * bool(words)}reboot {' '.join(wave.nodes)}")
-                    parts += [join(argv) for argv in last]
-            if self.save is not None:
-                following.append(f"wave {number}: {'; '.join(parts)}")
+                    parts += [*map(join, wave.first), f"reboot {' '.join(wave.nodes)}", *map(join, wave.last)]
+            following.append(f"wave {number}: {'; '.join(parts)}")
         if self.script is not None and report.waves:
-            every = [move for wave in report.waves for move in wave.moves]
-            saved = save_moves(every, report.waves[0].before)
+            saved = save_moves([move for wave in report.waves for move in wave.moves], report.waves[0].before)
             again = join(("gpolicy", *self.again, "--state", "local:"))
-            write_program(self.script, moves_script(saved, again, absences).encode())
+            write_program(self.script, moves_script(saved, again, report.waves).encode())
             following.append(f"wrote {self.script}: read it, and run it on the master of the cluster")
         return tuple(following)
 
