@@ -22,8 +22,10 @@ from gpolicy.remedy.faults import Layout, shortage
 from gpolicy.remedy.moving import Movers, copied_by
 
 _MOST_HELPERS: Final = (0, 1_000, 200)
-"""How many others are asked to make room, times the nodes, which each looks at: the last number for one that must leave,
-the number before for those that make room for it."""
+"""How many others are asked to make room, times the nodes, which each looks at.
+
+The last number is for one that must leave, the number before for those that make room for it.
+"""
 
 
 @dataclass(frozen=True, slots=True)
