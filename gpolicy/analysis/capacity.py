@@ -24,17 +24,16 @@ from gpolicy.allocator.engines import TooLongError, is_redundant
 from gpolicy.allocator.repeated_allocation import AllocationState
 from gpolicy.analysis import loaded_state
 from gpolicy.analysis.allocator_input import Unknown
-from gpolicy.analysis.basis import StateReport, origin_of
+from gpolicy.analysis.basis import StateReport, node_uses, origin_of
 from gpolicy.analysis.binding import Binding, Cause, Stranded, room
 from gpolicy.analysis.counted_cluster import CountedCluster, Fit
 from gpolicy.analysis.hail import as_reported, reports_disk
 from gpolicy.analysis.loaded_state import LoadedState
-from gpolicy.analysis.node_use import node_uses
+from gpolicy.analysis.node_resources import MetadataRoom, groups_of_unknown_volumes, metadata_rooms, what_if_shares
 from gpolicy.analysis.policy_limits import OF_HTOOLS, Cure, PolicyLimit, declared_limit_of, find_cure, limit_of
 from gpolicy.analysis.shown_score import Score, other_weights, score_of
 from gpolicy.analysis.side_by_side import each_cluster, side_by_side
-from gpolicy.analysis.spec_pairs import PairNames, pair_title
-from gpolicy.analysis.volume_resources import MetadataRoom, groups_of_unknown_volumes, metadata_rooms, what_if_shares
+from gpolicy.analysis.size_words import PairNames, pair_title
 from gpolicy.analysis.wanted_instance import enabled_templates, wanted_template
 from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import NO_LIMITS, Limits, limited, limits_in_force

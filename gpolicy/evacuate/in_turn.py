@@ -23,9 +23,8 @@ from gpolicy.allocator.merge import (
 )
 from gpolicy.allocator.placement import Nodes
 from gpolicy.analysis.allocator_input import require
-from gpolicy.analysis.basis import origin_of
+from gpolicy.analysis.basis import node_uses, origin_of
 from gpolicy.analysis.loaded_state import basis_notes, load_state
-from gpolicy.analysis.node_use import node_uses
 from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import InputError, RequestError
 from gpolicy.evacuate.clearing import Cleared, Clearing, Refused

@@ -10,7 +10,7 @@ from typing import TypeVar
 from gpolicy.analysis.counted_cluster import CountedCluster
 from gpolicy.analysis.loaded_state import LoadedState, load_state
 from gpolicy.analysis.side_by_side import each_cluster
-from gpolicy.analysis.spec_pairs import PairNames
+from gpolicy.analysis.size_words import PairNames
 from gpolicy.cluster.state import ClusterState
 
 _Result = TypeVar("_Result")

@@ -12,7 +12,7 @@ from typing import Final, TypeVar
 
 from gpolicy.analysis.basis import BasisKind
 from gpolicy.analysis.node_losses import GroupRedundancy
-from gpolicy.analysis.spec_pairs import MINMAX, PairNames, names_by_object, pair_names, size_title
+from gpolicy.analysis.size_words import MINMAX, PairNames, names_by_object, pair_names, size_title
 from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import Terms
 from gpolicy.errors import GpolicyError

@@ -14,8 +14,8 @@ from enum import Enum
 from typing import Final
 
 from gpolicy.analysis.binding import Explained
+from gpolicy.analysis.node_resources import smallest_volume
 from gpolicy.analysis.violations import bounds_of
-from gpolicy.analysis.volume_resources import smallest_volume
 from gpolicy.cluster.state import ClusterState, LiveDisk, LiveInstance, LiveNode
 from gpolicy.cluster.terms import SpindleFault, VolumeSize, VolumeTerms, spindle_refusal
 from gpolicy.cluster.volume_pools import VolumePools, VolumesFrom, own_group, pools_of

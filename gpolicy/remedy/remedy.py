@@ -14,24 +14,26 @@ from gpolicy.allocator.cluster_data import NO_NODE, AllocPolicy, FailReason, Ins
 from gpolicy.allocator.instance_moves import InstanceMove
 from gpolicy.allocator.merge import Cluster
 from gpolicy.allocator.placement import Nodes
-from gpolicy.analysis.basis import StateReport, origin_of
+from gpolicy.analysis.basis import StateReport, node_uses, origin_of
 from gpolicy.analysis.binding import Cause, of_move
+from gpolicy.analysis.capacity import CapacityReport, GroupCapacity, SpecCapacity
 from gpolicy.analysis.health import ExclusionUnsatisfiable, LocationFacts
 from gpolicy.analysis.loaded_state import LoadedState, basis_notes, load_state
-from gpolicy.analysis.node_use import node_uses
 from gpolicy.analysis.shown_score import Score, score_of
-from gpolicy.analysis.spec_pairs import PairNames
+from gpolicy.analysis.size_words import PairNames
 from gpolicy.analysis.violations import PolicyJudge
+from gpolicy.analysis.wanted_instance import PlaceRequest, of_pair
 from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import NO_LIMITS, Limits, limits_in_force
+from gpolicy.errors import GpolicyError
 from gpolicy.printable import count, listed, some
 from gpolicy.progress import Stop, Tell, silent
 from gpolicy.remedy.commands import commands_of, downtime, sets_of
 from gpolicy.remedy.faults import RATIOS, Fault, FaultKind, Layout, Places
 from gpolicy.remedy.legal_sizes import SizeCure, size_cure
 from gpolicy.remedy.moving import Movers, copied_by, why_fixed
-from gpolicy.remedy.room import MadeRoom, Want
-from gpolicy.remedy.room_search import make_room
+from gpolicy.remedy.room import MOST_WANTED, Hail, MadeRoom, Want, most_that_fit
+from gpolicy.remedy.room_search import RoomSearch, make_room
 from gpolicy.remedy.saved_remedy import Move
 from gpolicy.remedy.search import Moves, Search
 
@@ -368,3 +370,46 @@ def _sizes(state: ClusterState, names: PairNames, layout: Layout) -> Iterator[Si
         if violation is not None and item.name in known:
             cure, layout = size_cure(item, violation, judge.policy(item), layout)
             yield cure
+
+
+ENOUGH_WORK: Final = 6_000
+"""The work of all searches together: about half a second."""
+
+
+def count_after_moves(report: CapacityReport, state: ClusterState, *, declared: bool) -> CapacityReport:
+    """Return `report` with what fits of each size after moves, and at most; the rest of a search is for the next size.
+
+    `state` and `declared` are those that it was made of. What hail refuses altogether, and what fits more often than
+    one may want, has neither.
+    """
+    beginning = begin_remedy(state, load_state(state, declared=declared))
+    sizes = sum(len(item.specs) for item in report.groups)
+    left, groups = ENOUGH_WORK, []
+    for item in report.groups:
+        specs = []
+        for spec in item.specs:
+            stop = Stop(steps=left // sizes)
+            specs.append(_after_moves(item, spec, beginning, state, stop))
+            sizes, left = sizes - 1, max(0, left - stop.spent)
+        groups.append(replace(item, specs=tuple(specs)))
+    only = report.cluster if len(groups) > 1 else report.cluster and replace(report.cluster, specs=groups[0].specs)
+    return replace(report, groups=tuple(groups), cluster=only)
+
+
+def _after_moves(
+    item: GroupCapacity, spec: SpecCapacity, beginning: Beginning, state: ClusterState, stop: Stop
+) -> SpecCapacity:
+    if item.template is None or item.is_closed or spec.fits >= MOST_WANTED:
+        return spec
+    layout, group = beginning.before.layout, item.group or ""
+    request = PlaceRequest(group=group, template=item.template.value)
+    try:
+        hail = Hail(beginning.loaded, of_pair(request, spec.pair, "max", state, group), layout)
+    except GpolicyError:
+        return spec
+    most = min(MOST_WANTED, max(spec.fits, most_that_fit(layout, hail, beginning.movers.fixed)))
+    after = spec.fits
+    if after < most:
+        search = Search(layout, beginning.movers, stop, silent)
+        after = max(after, RoomSearch(search, beginning.before, hail, most, spec.fits).most_reached())
+    return replace(spec, after_moves=after, at_most=most)

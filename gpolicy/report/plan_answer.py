@@ -12,8 +12,8 @@ from typing import Any, Final
 
 from gpolicy.allocator.cluster_data import Node
 from gpolicy.analysis.allocator_input import not_known
-from gpolicy.analysis.node_use import node_uses
-from gpolicy.analysis.spec_pairs import MINMAX
+from gpolicy.analysis.basis import node_uses
+from gpolicy.analysis.size_words import MINMAX
 from gpolicy.errors import GpolicyError
 from gpolicy.findings import Accepted, Severity
 from gpolicy.ganeti.releases import unknown_release

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
-from gpolicy.analysis.spec_pairs import with_bound
+from gpolicy.analysis.size_words import with_bound
 from gpolicy.analysis.violations import PolicyViolation
 from gpolicy.ganeti.commands import Command
 from gpolicy.json_values import COUNT, FROM_ONE, NUMBER, TEXTS, Document, Key, Maybe, Shape, fields_of

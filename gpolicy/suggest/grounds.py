@@ -15,7 +15,7 @@ from typing import Final
 
 from gpolicy.allocator.cluster_data import DiskTemplate, InstancePolicy, Node, NodeData
 from gpolicy.allocator.merge import ClusterData, merge
-from gpolicy.analysis.declared_resources import declared_numbers, known_states
+from gpolicy.analysis.node_resources import declared_numbers, known_states
 from gpolicy.analysis.wanted_instance import allowed_templates, enabled_templates, wanted_template
 from gpolicy.cluster.state import ClusterState, LiveGroup
 from gpolicy.cluster.terms import VolumeSize, sizes_differ

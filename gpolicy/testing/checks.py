@@ -14,12 +14,12 @@ from gpolicy.analysis.capacity import load_to_count, tiered_run
 from gpolicy.analysis.counted_cluster import CountedCluster, Fit
 from gpolicy.analysis.losses import Loss
 from gpolicy.analysis.node_losses import GroupRedundancy, redundancy
+from gpolicy.analysis.node_resources import promised_volume, smallest_volume
 from gpolicy.analysis.place_report import Candidate, PlaceReport
 from gpolicy.analysis.placing import place
 from gpolicy.analysis.shown_score import with_weights
-from gpolicy.analysis.spec_pairs import MINMAX, PairNames, find_pair, pair_names, size_title
+from gpolicy.analysis.size_words import MINMAX, PairNames, find_pair, pair_names, size_title
 from gpolicy.analysis.violations import AllowedSizes, PolicyViolation, allowed_sizes, verdict_on
-from gpolicy.analysis.volume_resources import promised_volume, smallest_volume
 from gpolicy.analysis.wanted_instance import PlaceRequest, Unmade, of_pair, unmade
 from gpolicy.cluster.state import ClusterState, LiveInstance
 from gpolicy.cluster.terms import Limits, limited

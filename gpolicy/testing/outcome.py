@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 
 from gpolicy.allocator.cluster_data import DiskTemplate
 from gpolicy.analysis.allocator_input import policy_of
-from gpolicy.analysis.spec_pairs import find_pair, pair_names
-from gpolicy.analysis.volume_resources import smallest_volume
+from gpolicy.analysis.node_resources import smallest_volume
+from gpolicy.analysis.size_words import find_pair, pair_names
 from gpolicy.analysis.wanted_instance import allowed_templates, enabled_templates, spec_disks
 from gpolicy.cluster.state import ClusterState, LiveDisk, LiveInstance, LiveNode, Resources
 from gpolicy.cluster.terms import SpindleFault, spindle_refusal

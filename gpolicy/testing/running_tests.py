@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Final
 
 from gpolicy.allocator.compiled_allocation import Budget
-from gpolicy.analysis.declared_resources import declared_numbers, only_named
-from gpolicy.analysis.spec_pairs import MINMAX, pair_names
+from gpolicy.analysis.node_resources import declared_numbers, only_named
+from gpolicy.analysis.size_words import MINMAX, pair_names
 from gpolicy.cluster.htools_sources import built_in_values
 from gpolicy.cluster.state import ClusterObject, ClusterState, LiveGroup, LiveNode, PhysicalVolume, Resources
 from gpolicy.cluster.state_files import parse_snapshot

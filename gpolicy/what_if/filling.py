@@ -11,11 +11,10 @@ from typing import Final
 from gpolicy.allocator.cluster_data import NO_NODE, DiskTemplate, Instance, InstanceStatus
 from gpolicy.allocator.policy_check import check_ipolicy
 from gpolicy.allocator.repeated_allocation import AllocationState
-from gpolicy.analysis.basis import Basis, StateReport, origin_of
+from gpolicy.analysis.basis import Basis, StateReport, node_uses, origin_of
 from gpolicy.analysis.binding import Binding
 from gpolicy.analysis.counted_cluster import CountedCluster
 from gpolicy.analysis.loaded_state import load_state
-from gpolicy.analysis.node_use import node_uses
 from gpolicy.analysis.place_report import whole_of
 from gpolicy.analysis.policy_limits import OF_HTOOLS, PolicyLimit, needed, with_value, without_limit
 from gpolicy.cluster.state import ClusterState

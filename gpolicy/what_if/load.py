@@ -10,9 +10,8 @@ from typing import Final
 from gpolicy.allocator.cluster_data import DiskTemplate, InstanceStatus
 from gpolicy.allocator.evacuation import EvacuationMode, evacuate_nodes
 from gpolicy.analysis.allocator_input import LOCAL, MIXED, disks_of, why_unreadable
-from gpolicy.analysis.declared_resources import declared_by_policy, declared_numbers, prefixes
 from gpolicy.analysis.hail import hails_cluster
-from gpolicy.analysis.volume_resources import smallest_volume
+from gpolicy.analysis.node_resources import declared_by_policy, declared_numbers, prefixes, smallest_volume
 from gpolicy.cluster.state import ClusterState, LiveInstance, LiveNode, PhysicalVolume, Resources
 from gpolicy.errors import RequestError
 from gpolicy.ganeti.amounts import exact_size

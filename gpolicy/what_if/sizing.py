@@ -16,12 +16,11 @@ from typing import Final
 
 from gpolicy.allocator.cluster_data import Instance
 from gpolicy.allocator.repeated_allocation import AllocationState
-from gpolicy.analysis.basis import Basis, StateReport, origin_of
+from gpolicy.analysis.basis import Basis, StateReport, node_uses, origin_of
 from gpolicy.analysis.binding import Binding
 from gpolicy.analysis.counted_cluster import CountedCluster
-from gpolicy.analysis.node_use import node_uses
 from gpolicy.analysis.policy_limits import OF_HTOOLS, OtherValue, needed, with_value, without_limit
-from gpolicy.analysis.spec_pairs import PairNames, with_bound
+from gpolicy.analysis.size_words import PairNames, with_bound
 from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import Limits, limited, limits_in_force
 from gpolicy.errors import ArgumentError, GpolicyError, RequestError

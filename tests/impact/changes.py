@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from gpolicy.analysis.spec_pairs import PairNames
+from gpolicy.analysis.size_words import PairNames
 from gpolicy.analysis.violations import Verdict, allowed_sizes, verdict_on
 from gpolicy.impact import capacity_change as capacity
 from gpolicy.impact import exclusive_storage_change as storage

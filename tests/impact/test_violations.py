@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from gpolicy.analysis.spec_pairs import PairNames
+from gpolicy.analysis.size_words import PairNames
 from gpolicy.analysis.violations import ParameterBreach
 from gpolicy.cluster.htools_sources import read_text_file
 from gpolicy.cluster.state import ClusterState, LiveDisk, LiveInstance

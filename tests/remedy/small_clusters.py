@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from gpolicy.analysis.loaded_state import load_state
-from gpolicy.analysis.spec_pairs import PairNames
+from gpolicy.analysis.size_words import PairNames
 from gpolicy.cluster.htools_sources import parse_text
 from gpolicy.cluster.state import ClusterState
 from gpolicy.progress import Stop, silent

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from gpolicy.analysis.spec_pairs import PairNames
+from gpolicy.analysis.size_words import PairNames
 from gpolicy.cluster.state import ClusterState
 from gpolicy.progress import after_work
 from gpolicy.remedy.remedy import find_remedy

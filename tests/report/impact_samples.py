@@ -9,7 +9,6 @@ from gpolicy.analysis.basis import Basis, BasisKind
 from gpolicy.analysis.binding import Binding, Cause, Room, Stranded
 from gpolicy.analysis.capacity import GroupCapacity, PlacedSize, SpecCapacity
 from gpolicy.analysis.counted_cluster import Fit
-from gpolicy.analysis.declared_resources import DeclaredNumber
 from gpolicy.analysis.health import (
     DesiredLocationMissing,
     DomainConflict,
@@ -20,6 +19,7 @@ from gpolicy.analysis.health import (
 )
 from gpolicy.analysis.losses import Homeless, Loss
 from gpolicy.analysis.node_losses import GroupRedundancy, Shortage
+from gpolicy.analysis.node_resources import DeclaredNumber
 from gpolicy.analysis.resource_models import GroupModel, Model, NodeModel, ResourceModel
 from gpolicy.analysis.shown_score import Score, ScoreComponent
 from gpolicy.analysis.violations import ParameterBreach, PolicyViolation, RatioBreach, Verdict
