@@ -15,7 +15,6 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import partial
-from typing import Final
 
 from gpolicy.adopt.soundness import Place, file_names, unsound_places, with_guards, without_defaults
 from gpolicy.cluster.state import ClusterState, LiveGroup
@@ -33,9 +32,9 @@ from gpolicy.resolve.desired import Desired, members, resolve
 from gpolicy.writing import documents, yaml_text
 from gpolicy.writing.value_edits import Draft, ValuePlace
 
-_MOST_ROUNDS: Final = 20  # each leaves out new errors: std after minmax, one parameter after another
-_LONGEST_NAME: Final = 60
-_MOST_TAGS_IN_NAME: Final = 3
+_MOST_ROUNDS = 20  # each leaves out new errors: std after minmax, one parameter after another
+_LONGEST_NAME = 60
+_MOST_TAGS_IN_NAME = 3
 
 _Described = dict[str, tuple[dict[Path, yaml_text.Node], list[str]]]
 """Written own values and tags of nodes, by name."""

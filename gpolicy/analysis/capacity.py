@@ -16,7 +16,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import groupby
-from typing import Final
 
 from gpolicy.allocator.cluster_data import DiskTemplate, Instance, Spec, SpecPair
 from gpolicy.allocator.cluster_score import WEIGHTS, Weights
@@ -190,7 +189,7 @@ class CapacityReport(StateReport):
     without_disk: tuple[str, ...] = ()
 
 
-_UNCHECKED: Final = (
+_UNCHECKED = (
     "the size of its physical volumes is not known, so the spindles of disks are not checked; read them (gpolicy"
     " snapshot --physical-volumes), or write pv_size and pv_count in the group's hardware"
 )

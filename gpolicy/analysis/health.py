@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
 
 from gpolicy.allocator import merge
 from gpolicy.allocator.cluster_data import DiskTemplate
@@ -21,7 +20,7 @@ from gpolicy.analysis.violations import PolicyJudge, node_verdicts
 from gpolicy.cluster.state import ClusterState, LiveInstance, LiveNode
 from gpolicy.cluster.terms import NO_LIMITS, Limits
 
-_EXTERNALLY_MIRRORED: Final = frozenset(template.value for template in DiskTemplate if template.externally_mirrored)
+_EXTERNALLY_MIRRORED = frozenset(template.value for template in DiskTemplate if template.externally_mirrored)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -257,7 +256,7 @@ class ClusterHealth:
     conflicts: Mapping[str, int]
 
 
-CONFLICTS: Final = {
+CONFLICTS = {
     "exclusion": LocationFacts.exclusion_conflicts,
     "exclusion-domain": LocationFacts.domain_conflicts,
     "exclusion-unsatisfiable": LocationFacts.unsatisfiable,

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
 
 from gpolicy.allocator.cluster_data import Node
 from gpolicy.allocator.ghc_numbers import truncate
@@ -26,8 +25,8 @@ from gpolicy.cluster.volume_pools import VolumesFrom, own_group, pools_of, separ
 from gpolicy.ganeti.amounts import exact_size
 from gpolicy.ganeti.vocabulary import DISK_STATE, DRBD_METADATA, HV_STATE, Level, Path, Values
 
-_CPUS: Final = ("cpu_total", "cpu_node")
-_TOTALS: Final = frozenset({"mem_total", "cpu_total", "disk_total"})
+_CPUS = ("cpu_total", "cpu_node")
+_TOTALS = frozenset({"mem_total", "cpu_total", "disk_total"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,7 +209,7 @@ def reported(node: Node, cluster: Cluster) -> dict[str, int]:
     }
 
 
-_LOCAL: Final = {"plain": 0, "drbd": DRBD_METADATA}
+_LOCAL = {"plain": 0, "drbd": DRBD_METADATA}
 """The templates of disks in a volume group, and what each disk takes beside its size."""
 
 

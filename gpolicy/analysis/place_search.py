@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final
 
 from gpolicy.allocator.cluster_data import AllocPolicy, FailReason, Instance, Node
 from gpolicy.allocator.compiled_allocation import memory_for_instances, memory_left, sets_of
@@ -39,7 +38,7 @@ from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import InputError
 from gpolicy.ganeti.amounts import compared_sizes
 
-MOST_PAIRS: Final = 100_000
+MOST_PAIRS = 100_000
 """The greatest number of pairs that are listed: all those of 316 nodes. The answer is always found among all pairs."""
 
 
@@ -207,9 +206,9 @@ def _passed_over(
     return [replace(trial, refusal=refusal) if trial.nodes in failed else trial for trial in trials]
 
 
-_MOST_DETAILS: Final = 10
+_MOST_DETAILS = 10
 """Refused candidates whose loss is looked for; the others have the same cause, without numbers."""
-_MOST_WORK: Final = 100_000
+_MOST_WORK = 100_000
 """The greatest number of sets of lost nodes, times the nodes, of a group where not all instances are mirrored."""
 
 

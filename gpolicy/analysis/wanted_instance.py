@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Final
 
 from gpolicy.allocator.cluster_data import (
     AllocPolicy,
@@ -64,7 +63,7 @@ def allowed_templates(
     return [DiskTemplate.PLAIN] if exclusive and DiskTemplate.PLAIN in allowed else allowed
 
 
-_CAUSES: Final = {SpindleFault.TOO_FEW: Cause.TOO_FEW_SPINDLES, SpindleFault.SHARED: Cause.SHARED_STORAGE}
+_CAUSES = {SpindleFault.TOO_FEW: Cause.TOO_FEW_SPINDLES, SpindleFault.SHARED: Cause.SHARED_STORAGE}
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +93,7 @@ def unmade(
     return None
 
 
-NEW: Final = "new"
+NEW = "new"
 """The name of an instance that has none yet."""
 
 

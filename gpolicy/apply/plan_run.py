@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Final
 
 from gpolicy.apply import journals, work
 from gpolicy.apply.carrying import ApplyError, Carrier, CarryingError, StoppedError, effect_name, told, written_serials
@@ -28,7 +27,7 @@ from gpolicy.plan.step import Procedure
 from gpolicy.progress import Tell, silent
 from gpolicy.remedy.saved_remedy import SavedRemedy, Supposed, moved_residents, residents_of
 
-_CHANGED: Final = "the cluster has changed since the {} was made; nothing was done"
+_CHANGED = "the cluster has changed since the {} was made; nothing was done"
 
 
 class RefusedError(ApplyError):

@@ -7,7 +7,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
-from typing import Final
 
 from gpolicy.cluster.state import ClusterState
 from gpolicy.drift.comparing import Drift
@@ -340,7 +339,7 @@ def _add_rule(draft: value_edits.Draft, policy: Policy, tag: str) -> value_edits
 
 NODES = ("nodes",)
 REMOVED = ("removed",)
-_IDENTITY: Final = frozenset({"gpolicy", "kind", "name", "description"})
+_IDENTITY = frozenset({"gpolicy", "kind", "name", "description"})
 """All that the document of a removed group may have besides `removed`."""
 
 

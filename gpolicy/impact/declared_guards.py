@@ -18,9 +18,8 @@ from gpolicy.cluster.terms import Terms
 from gpolicy.errors import GpolicyError
 from gpolicy.ganeti.amounts import exact_size
 from gpolicy.impact.capacity_change import CapacityChange, FitChange, GroupCapacityChange, capacity_change
-from gpolicy.impact.comparison import Sides
+from gpolicy.impact.comparison import Sides, ViolationChange, violators
 from gpolicy.impact.impact import GroupRedundancyChange, Impact, RedundancyChange, impact
-from gpolicy.impact.violation_change import ViolationChange, violators
 from gpolicy.plan.built_in_guards import GuardResult
 from gpolicy.plan.changes import NAME, Change, ChangeAction, LeftOut
 from gpolicy.plan.plan import Plan

@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import zip_longest
-from typing import Final
 
 from gpolicy.errors import RequestError
 from gpolicy.ganeti.parameters import INHERITED_FAMILIES, parameter_at
@@ -21,8 +20,8 @@ from gpolicy.plan.changes import Change, ChangeAction
 from gpolicy.plan.effects import is_own_value, shown_by, tags_of, touched
 from gpolicy.plan.steps import StepBasis, rename_order
 
-_LONGEST_SHOWN: Final = 300
-_ABSENT: Final = object()
+_LONGEST_SHOWN = 300
+_ABSENT = object()
 
 
 def contradictions(planned: Sequence[Change], basis: StepBasis) -> Iterator[str]:

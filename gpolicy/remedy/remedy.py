@@ -28,9 +28,8 @@ from gpolicy.cluster.terms import NO_LIMITS, Limits, limits_in_force
 from gpolicy.errors import GpolicyError
 from gpolicy.printable import count, listed, some
 from gpolicy.progress import Stop, Tell, silent
-from gpolicy.remedy.commands import commands_of, downtime, sets_of
+from gpolicy.remedy.commands import SizeCure, commands_of, downtime, sets_of, size_cure
 from gpolicy.remedy.faults import RATIOS, Fault, FaultKind, Layout, Places
-from gpolicy.remedy.legal_sizes import SizeCure, size_cure
 from gpolicy.remedy.moving import Movers, copied_by, why_fixed
 from gpolicy.remedy.room import MOST_WANTED, Hail, MadeRoom, Want, most_that_fit
 from gpolicy.remedy.room_search import RoomSearch, make_room

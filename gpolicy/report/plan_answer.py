@@ -18,9 +18,8 @@ from gpolicy.errors import GpolicyError
 from gpolicy.findings import Accepted, Severity
 from gpolicy.ganeti.releases import unknown_release
 from gpolicy.ganeti.vocabulary import TakesEffect
-from gpolicy.impact.comparison import Sides
+from gpolicy.impact.comparison import Sides, ViolationChange
 from gpolicy.impact.impact import PARTS, Impact, LocationChange, RedundancyChange
-from gpolicy.impact.violation_change import ViolationChange
 from gpolicy.plan.built_in_guards import GuardResult, can_be_allowed
 from gpolicy.plan.changes import MAY_VIOLATE, NAME, TAGS, Change, ChangeAction, Risk
 from gpolicy.plan.plan import Plan

@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
 
 from gpolicy.allocator.cluster_data import DiskTemplate, InstancePolicy, Node, NodeData
 from gpolicy.allocator.merge import ClusterData, merge
@@ -140,7 +139,7 @@ def _room(kind: NodeKind) -> str:
     return f"{', '.join(parts)} for instances"
 
 
-ALIKE: Final = 0.97
+ALIKE = 0.97
 """Nodes are of the same kind if none has less than this share of another's resource: measurements vary."""
 
 

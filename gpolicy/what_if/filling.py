@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Final
 
 from gpolicy.allocator.cluster_data import NO_NODE, DiskTemplate, Instance, InstanceStatus
 from gpolicy.allocator.policy_check import check_ipolicy
@@ -74,7 +73,7 @@ class FillingGroup:
         return self._for(instance).find_binding(state, instance)
 
 
-_PART_WORK: Final = 100_000
+_PART_WORK = 100_000
 """Nodes times instances that are placed before the stop is asked again: some tenths of a second."""
 
 
@@ -116,7 +115,7 @@ class FullReport(StateReport):
     policy_limit: PolicyLimit | None = None
 
 
-MOST_MORE: Final = 5_000
+MOST_MORE = 5_000
 """More instances than these are not counted at a mix."""
 
 

@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import Final
 
 from gpolicy.allocator.cluster_data import Instance
 from gpolicy.allocator.repeated_allocation import AllocationState
@@ -117,10 +116,10 @@ class SizeRequest:
     group: str | None = None
 
 
-MOST_KINDS: Final = 3
+MOST_KINDS = 3
 """Kinds of nodes in one question."""
 
-_SEARCH: Final = 0.75  # the share of the time for the search; the rest is for what the answer lacks and leaves
+_SEARCH = 0.75  # the share of the time for the search; the rest is for what the answer lacks and leaves
 
 
 def find_size(

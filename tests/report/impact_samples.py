@@ -26,6 +26,13 @@ from gpolicy.analysis.violations import ParameterBreach, PolicyViolation, RatioB
 from gpolicy.cluster.terms import VolumeTerms
 from gpolicy.cluster.volume_pools import VolumesFrom
 from gpolicy.impact.capacity_change import AllocationVectors, CapacityChange, FitChange, GroupCapacityChange
+from gpolicy.impact.comparison import (
+    InstanceViolation,
+    NodeViolation,
+    UnknownNodeViolation,
+    UnknownViolation,
+    ViolationChange,
+)
 from gpolicy.impact.exclusive_storage_change import (
     DiskFinding,
     DiskTrouble,
@@ -47,13 +54,6 @@ from gpolicy.impact.impact import (
     RedundancyChange,
     RemedyChange,
     ResourceModelChange,
-)
-from gpolicy.impact.violation_change import (
-    InstanceViolation,
-    NodeViolation,
-    UnknownNodeViolation,
-    UnknownViolation,
-    ViolationChange,
 )
 from gpolicy.remedy.faults import FaultKind
 
