@@ -21,17 +21,8 @@ from gpolicy.allocator.cluster_data import NO_NODE, DiskTemplate, Instance, Node
 from gpolicy.allocator.configured_resources import NodeResources
 from gpolicy.allocator.ghc_numbers import truncate
 from gpolicy.allocator.merge import Cluster, ClusterData, merge
-from gpolicy.analysis import allocator_input
+from gpolicy.analysis import allocator_input, node_resources
 from gpolicy.analysis.allocator_input import Unknown
-from gpolicy.analysis.node_resources import (
-    DeclaredNumber,
-    VolumeResources,
-    compared,
-    declared_by_policy,
-    declared_numbers,
-    reported,
-    volume_resources,
-)
 from gpolicy.cluster.state import ClusterState, LiveNode, Snapshot
 from gpolicy.cluster.terms import LimitsInForce
 from gpolicy.cluster.volume_pools import VolumesFrom
@@ -135,7 +126,7 @@ class Figures:
     declared: list[str] = field(default_factory=list)
     measured: list[str] = field(default_factory=list)
     gaps: list[str] = field(default_factory=list)
-    stated: tuple[DeclaredNumber, ...] = ()
+    stated: tuple[node_resources.DeclaredNumber, ...] = ()
     assumed: dict[str, int] = field(default_factory=dict)
 
 
@@ -150,7 +141,7 @@ class Settled:
 
     state: ClusterState
     data: ClusterData
-    volumes: Mapping[str, VolumeResources]
+    volumes: Mapping[str, node_resources.VolumeResources]
     figures: Mapping[str, Figures]
     hail: HailParameters
     unknown: Mapping[str, Unknown] = field(default_factory=dict)
@@ -163,7 +154,7 @@ class Settled:
         return {name: NodeResources(item.hypervisor, item.disk) for name, item in found if item.hypervisor or item.disk}
 
     @property
-    def stated(self) -> dict[str, tuple[DeclaredNumber, ...]]:
+    def stated(self) -> dict[str, tuple[node_resources.DeclaredNumber, ...]]:
         """What hv_state and disk_state say of the nodes of which they say something, by name."""
         return {name: item.stated for name, item in self.figures.items() if item.stated}
 
@@ -216,7 +207,9 @@ def on_primary(instance: Instance) -> Instance:
 def _settle(state: ClusterState, *, declared: bool) -> Settled:
     # what physical volumes say of the nodes that do not show their disk and spindles
     silent = [node for node in state.nodes.values() if "spindles" in allocator_input.missing_figures(node, state)]
-    volumes = {node.name: found for node in silent if (found := volume_resources(state, node)) is not None}
+    volumes = {
+        node.name: found for node in silent if (found := node_resources.volume_resources(state, node)) is not None
+    }
     if volumes:
         filled = {
             name: replace(state.nodes[name], resources=replace(state.nodes[name].resources, **found.figures))
@@ -262,13 +255,13 @@ class _Settling:
         """Return the figures of one node that is online."""
         node = self.state.nodes[item.name]
         missing = allocator_input.missing_figures(node, self.state)
-        stated = declared_numbers(self.state, node)
+        stated = node_resources.declared_numbers(self.state, node)
         figures, shown = Figures(), dict[str, int]()
         if missing or stated:
-            values = reported(self._cluster.nodes[item.index], self._cluster)
+            values = node_resources.reported(self._cluster.nodes[item.index], self._cluster)
             hidden = {*missing, *([] if _shows_disk(node) else [DISK])}
             shown = {name: value for name, value in values.items() if _FIGURE[name[:3]] not in hidden}
-            figures.stated = compared(self.state, node, shown)
+            figures.stated = node_resources.compared(self.state, node, shown)
         known = {**shown, **stated} if self.declared_first else {**stated, **shown}
         self._memory_and_cpus(figures, node, missing, stated, known)
         self._disk(figures, node, missing, stated, known)
@@ -321,7 +314,7 @@ class _Settling:
     def _promised(self, hardware: Mapping[str, int | None], node: LiveNode, table: Collection[str]) -> dict[str, int]:
         """Return the promised `hardware`, and before it what the policy declares that is not in force yet."""
         known = {name: value for name, value in hardware.items() if value is not None}
-        to_come = declared_by_policy(self.state, node)
+        to_come = node_resources.declared_by_policy(self.state, node)
         return known | {name: value for name, value in to_come.items() if name in table}
 
 

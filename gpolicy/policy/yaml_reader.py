@@ -14,16 +14,6 @@ from itertools import islice
 from typing import Any, Final
 
 import yaml
-from yaml.events import (
-    AliasEvent,
-    DocumentStartEvent,
-    MappingEndEvent,
-    MappingStartEvent,
-    ScalarEvent,
-    SequenceEndEvent,
-    SequenceStartEvent,
-    StreamEndEvent,
-)
 
 from gpolicy.findings import Related, Span
 from gpolicy.guessing import did_you_mean
@@ -75,7 +65,7 @@ def read_yaml(text: str, file: str) -> SourceFile:
     try:
         next_event = _LOADER(text).get_event
         event = next_event()
-        while type(event) is not StreamEndEvent and not reader.full:
+        while type(event) is not yaml.StreamEndEvent and not reader.full:
             reader.take(event)
             event = next_event()
     except yaml.MarkedYAMLError as error:
@@ -149,7 +139,7 @@ class _Reader:
 
     def take(self, event: Any) -> None:
         kind = type(event)
-        if kind is ScalarEvent:
+        if kind is yaml.ScalarEvent:
             mark = _mark(event)
             self._source.scalars.append(mark)
             text: str = event.value
@@ -159,15 +149,15 @@ class _Reader:
                 self._check_tag(event.tag, value, mark)
             merges = text == "<<" and event.implicit[0]  # to readers of YAML 1.1; in quotes it is a word like others
             self._put(value, mark, 1, event.anchor, text=text, merges=merges)
-        elif kind is MappingStartEvent or kind is SequenceStartEvent:
-            self._begin(event, YamlMapping() if kind is MappingStartEvent else YamlSequence())
-        elif kind is MappingEndEvent or kind is SequenceEndEvent:
+        elif kind is yaml.MappingStartEvent or kind is yaml.SequenceStartEvent:
+            self._begin(event, YamlMapping() if kind is yaml.MappingStartEvent else YamlSequence())
+        elif kind is yaml.MappingEndEvent or kind is yaml.SequenceEndEvent:
             done = self._open.pop()
             mark = (*done.mark[:2], event.end_mark.line + 1, event.end_mark.column + 1)
             self._put(done.value, mark, done.nodes, done.anchor)
-        elif kind is AliasEvent:
+        elif kind is yaml.AliasEvent:
             self._alias(event)
-        elif kind is DocumentStartEvent:
+        elif kind is yaml.DocumentStartEvent:
             self._anchors = {}
             self._source.document_lines.append(event.start_mark.line + 1)
 

@@ -125,7 +125,7 @@ def begin_remedy(state: ClusterState, loaded: LoadedState) -> Beginning:
     cpus = {index: item.cpus_after_failure is not False for index, item in limits.items()}
     unprotected = frozenset(index for index, item in limits.items() if item.max_node_failures == 0)
     start = Layout(cluster.nodes, instances, cpus, unprotected)
-    return Beginning(loaded, movers, Moves((), start, movers.faults(start)))
+    return Beginning(loaded, movers, Moves((), start, movers.places.faults(start)))
 
 
 def find_remedy(  # noqa: PLR0913 (one parameter a choice)
@@ -231,7 +231,7 @@ def _steps(
         total += max(copied_by(job.move) for job in jobs) / rate
         for job in jobs:
             here = here.reached(job.nodes, job.instances)
-            there = set(movers.faults(here))
+            there = set(movers.places.faults(here))
             cures = tuple(fault for fault in before.faults if fault in to_end and fault not in there)
             to_end -= set(cures)
             step = RemedyStep(

@@ -106,7 +106,7 @@ class RoomSearch:
         self.search.exhaustive = self.search.exhaustive and ended
         if best is None:
             return self.before
-        return Moves(tuple(starmap(step_of, best.steps)), best.layout, self.movers.faults(best.layout))
+        return Moves(tuple(starmap(step_of, best.steps)), best.layout, self.movers.places.faults(best.layout))
 
     def most_reached(self) -> int:
         """Return how many of the wanted instances hail accepts after moves, all of them or as many as were reached."""
@@ -123,7 +123,7 @@ class RoomSearch:
             for step in self.search.find(self.before).steps:
                 layout = cured.layout.reached(step.nodes, step.instances)
                 cured = _Reached(layout, (*cured.steps, (step.move, layout)), cured.copied + copied_by(step.move))
-            left = self.movers.faults(cured.layout)
+            left = self.movers.places.faults(cured.layout)
             if len(left) < len(self.before.faults):
                 self._known.update(left)  # what the cure itself brings
                 queue.append((1.0, 1, cured, None))
@@ -196,17 +196,15 @@ class RoomSearch:
 
     def _shortened(self, found: _Reached) -> _Reached:
         """Return the moves without those that are not needed, and with one for two of an instance where that does."""
-        for moves in (*self._without_one(found.moves), *self._with_one_for_two(found.moves)):
-            fewer = self._again(moves)
+        moves = found.moves
+        without_one = ((*moves[:place], *moves[place + 1 :]) for place in reversed(range(len(moves))))
+        for chosen in (*without_one, *self._with_one_for_two(moves)):
+            fewer = self._again(chosen)
             if fewer is None or fewer.cost >= found.cost:
                 continue
             if len(self.hail.place(fewer.layout, self.wanted).placed) == self.wanted:
                 return self._shortened(fewer)
         return found
-
-    def _without_one(self, moves: _Moves) -> Iterator[_Moves]:
-        for place in reversed(range(len(moves))):
-            yield (*moves[:place], *moves[place + 1 :])
 
     def _with_one_for_two(self, moves: _Moves) -> Iterator[_Moves]:
         for first, second in combinations(range(len(moves)), 2):
@@ -238,7 +236,7 @@ class RoomSearch:
         if not self.movers.is_safe(reached.layout, trial):
             return None
         after = reached.after(trial)
-        return after if self._known.issuperset(self.movers.faults(after.layout)) else None
+        return after if self._known.issuperset(self.movers.places.faults(after.layout)) else None
 
 
 _Left = Amounts

@@ -114,7 +114,7 @@ def all_reached(asked: Question, most: int) -> Iterator[tuple[int, int, Layout]]
                         cost = copied + trial.copied
                         if key in after and cost >= after[key][0]:
                             continue
-                        if movers.is_safe(layout, trial) and wrong.issuperset(movers.faults(there)):
+                        if movers.is_safe(layout, trial) and wrong.issuperset(movers.places.faults(there)):
                             after[key] = cost, there
         here = after
         for copied, layout in here.values():

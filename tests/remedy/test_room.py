@@ -66,7 +66,7 @@ def check_that_each_step_is_safe(found: Compared) -> None:
         assert trial.gain.units >= 0
         assert movers.is_safe(layout, trial)
         layout = layout.after(trial.moved)
-        assert {*found.asked.beginning.before.faults} >= {*movers.faults(layout)}
+        assert {*found.asked.beginning.before.faults} >= {*movers.places.faults(layout)}
         assert sum(map(len, layout.homeless.values())) <= sum(
             map(len, found.asked.beginning.before.layout.homeless.values())
         )
