@@ -103,12 +103,6 @@ def declared(state: ClusterState, node: LiveNode) -> Declared:
     return found
 
 
-def declared_disk(state: ClusterState, node: LiveNode, volume_group: str) -> dict[str, int]:
-    """Return what disk_state declares for one volume group of `node`, by Ganeti's names (MiB)."""
-    found = _declared_at(state, node, ("disk_state", "plain", volume_group), DISK_STATE)
-    return {name: value for name, (value, _) in found.items()}
-
-
 def _declared_at(state: ClusterState, node: LiveNode, prefix: Path, table: Mapping[str, tuple[int, str]]) -> Declared:
     own = (node.own, state.groups[node.group].own, _of_cluster(state, prefix, table))
     return _first_of(own, prefix, table)
@@ -392,7 +386,8 @@ def metadata_rooms(state: ClusterState, group: str | None = None) -> tuple[Metad
 
 def _room(state: ClusterState, node: LiveNode, volume_group: str) -> NodeRoom | None:
     """Return the room on a node: measured, else declared less the metadata of its DRBD disks, as if all were there."""
-    declared = declared_disk(state, node, volume_group)
+    found = _declared_at(state, node, ("disk_state", "plain", volume_group), DISK_STATE)
+    declared = {name: value for name, (value, _) in found.items()}
     pools = pools_of(state, node)
     pool = pools.others.get(volume_group) if pools else None
     if pool is not None:

@@ -19,7 +19,6 @@ from gpolicy.analysis.wanted_instance import PlaceRequest, of_pair
 from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import GpolicyError, InputError, RequestError
 from gpolicy.ganeti.amounts import exact_size, parse_size
-from gpolicy.ganeti.vocabulary import Value
 from gpolicy.guessing import did_you_mean, did_you_mean_one_of
 from gpolicy.policy.model import INHERIT, Declared, Policy
 from gpolicy.printable import count
@@ -95,7 +94,7 @@ def pair_names(policy: Policy, state: ClusterState) -> PairNames:
     return PairNames(cluster, groups)
 
 
-def _declared(declared: Declared | None, held: Value) -> Names:
+def _declared(declared: Declared | None, held: object) -> Names:
     leaf = declared.leaves.get(MINMAX) if declared is not None else None
     if leaf is None or leaf.value is INHERIT or leaf.value != held:
         return ()

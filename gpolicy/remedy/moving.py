@@ -16,7 +16,6 @@ from gpolicy.allocator.cluster_data import NO_NODE, DiskTemplate, FailReason, In
 from gpolicy.allocator.compiled_allocation import memory_left
 from gpolicy.allocator.instance_moves import InstanceMove, Moved, MoveKind, apply_move
 from gpolicy.allocator.native.library import MoveRules
-from gpolicy.allocator.placement import Nodes
 from gpolicy.allocator.policy_check import check_ipolicy
 from gpolicy.progress import Stop
 from gpolicy.remedy.faults import Gain, Layout, Places, gain_of, lack, shortage, tag_places, tag_units
@@ -198,7 +197,7 @@ class Trials:
     movers: Movers
     stop: Stop
     _known: dict[Part, _Known] = field(default_factory=dict)
-    _nodes: Nodes = field(default_factory=dict)
+    _nodes: Mapping[int, Node] = field(default_factory=dict)
 
     def candidates(self, layout: Layout, part: Part) -> list[PossibleMove]:
         """Return the moves that may help, the best first."""

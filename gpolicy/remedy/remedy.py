@@ -10,10 +10,9 @@ from math import floor
 from typing import Final
 
 from gpolicy.allocator.balancing import Balanced
-from gpolicy.allocator.cluster_data import NO_NODE, AllocPolicy, FailReason, InstanceStatus
+from gpolicy.allocator.cluster_data import NO_NODE, AllocPolicy, FailReason, InstanceStatus, Node
 from gpolicy.allocator.instance_moves import InstanceMove
 from gpolicy.allocator.merge import Cluster
-from gpolicy.allocator.placement import Nodes
 from gpolicy.analysis.basis import StateReport, node_uses, origin_of
 from gpolicy.analysis.binding import Cause, of_move
 from gpolicy.analysis.capacity import CapacityReport, GroupCapacity, SpecCapacity
@@ -259,7 +258,7 @@ def _as_measured(step: Balanced, status: InstanceStatus) -> Balanced:
     return replace(step, move=replace(step.move, instance=old), instance=new)
 
 
-def _names(nodes: Nodes, *indices: int) -> tuple[str, ...]:
+def _names(nodes: Mapping[int, Node], *indices: int) -> tuple[str, ...]:
     return tuple(nodes[index].facts.name for index in indices if index != NO_NODE and index in nodes)
 
 

@@ -14,7 +14,6 @@ from gpolicy.analysis.basis import Basis, StateReport, node_uses, origin_of
 from gpolicy.analysis.binding import Binding
 from gpolicy.analysis.counted_cluster import CountedCluster
 from gpolicy.analysis.loaded_state import load_state
-from gpolicy.analysis.place_report import whole_of
 from gpolicy.analysis.policy_limits import OF_HTOOLS, PolicyLimit, needed, with_value, without_limit
 from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import Limits, limited, limits_in_force
@@ -208,5 +207,5 @@ def _size_alone(instance: Instance) -> Instance:
 
 def _is_allowed(room: FillingGroup, instance: Instance) -> bool:
     exclusive = any(node.facts.exclusive for node in room.counted.cluster.nodes.values())  # as all of them are
-    whole = replace(whole_of(instance), ignores_policy=False)
+    whole = replace(instance, memory=instance.burst, maximum_memory=None, ignores_policy=False)
     return check_ipolicy(room.counted.policy, whole, exclusive=exclusive) is None
