@@ -10,23 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from gpolicy.allocator import placement as placing
 from gpolicy.allocator.cluster_data import AllocPolicy, FailReason, Instance, Node
 from gpolicy.allocator.compiled_allocation import memory_for_instances, memory_left, sets_of
 from gpolicy.allocator.engines import find_placement, is_redundant
 from gpolicy.allocator.ghc_numbers import sorted_by_score
 from gpolicy.allocator.merge import Cluster
 from gpolicy.allocator.node_changes import accepted
-from gpolicy.allocator.placement import (
-    Attempt,
-    Candidates,
-    Nodes,
-    PairCandidates,
-    Placement,
-    SingleCandidates,
-    Trial,
-    candidates_among,
-    try_each,
-)
+from gpolicy.allocator.placement import Attempt, Candidates, Nodes, PairCandidates, Placement, SingleCandidates, Trial
 from gpolicy.allocator.redundancy import CapacityRules, Instances, redundancy_predicate, settled
 from gpolicy.allocator.request_options import RequestError, RequestOptions
 from gpolicy.allocator.requests import GroupAnswer, Wanted, answer, search_for, try_each_dedicated
@@ -103,10 +94,10 @@ class PlaceSearch:
         force = self.options.ignore_soft_errors
         if self.dedicated:
             return try_each_dedicated(tried.nodes, self.wanted.instance, listed, force=force)
-        return try_each(tried.nodes, self.wanted.instance, listed, force=force, weights=self.options.weights)
+        return placing.try_each(tried.nodes, self.wanted.instance, listed, force=force, weights=self.options.weights)
 
     def _listed(self, tried: Attempted) -> Candidates:
-        listed = candidates_among(tried.nodes, tried.members, self.wanted.count, self.options.restriction)
+        listed = placing.candidates_among(tried.nodes, tried.members, self.wanted.count, self.options.restriction)
         if isinstance(listed, SingleCandidates):
             return listed
         pairs = sum(len(others) - (primary in others) for primary, others in listed.members)
@@ -285,7 +276,9 @@ class _Checked:
         if self._search.dedicated:
             return next((item for item in items if is_redundant(*self._after(item), self._strict)), None)
         tried, wanted = self._tried, self._search.wanted
-        candidates = candidates_among(tried.nodes, tried.members, wanted.count, self._search.options.restriction)
+        candidates = placing.candidates_among(
+            tried.nodes, tried.members, wanted.count, self._search.options.restriction
+        )
         # over-subscription refuses primaries, and disks that Ganeti does not make refuse nodes: never single pairs
         primaries = {self._index[item.nodes[0]] for item in items}
         usable = {self._index[name] for item in items for name in item.nodes}

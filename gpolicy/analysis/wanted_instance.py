@@ -9,17 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from gpolicy.allocator.cluster_data import (
-    AllocPolicy,
-    Disk,
-    DiskTemplate,
-    Group,
-    Instance,
-    InstancePolicy,
-    InstanceStatus,
-    Spec,
-    SpecPair,
-)
+from gpolicy.allocator import cluster_data
+from gpolicy.allocator.cluster_data import Disk, DiskTemplate, Group, Instance, InstancePolicy, Spec, SpecPair
 from gpolicy.allocator.cluster_score import WEIGHTS, Weights
 from gpolicy.allocator.merge import DESIRED_PREFIX, EXCLUSION_PREFIX, ClusterData, tags_of
 from gpolicy.allocator.policy_check import check_ipolicy
@@ -174,7 +165,7 @@ def wanted_instance(request: PlaceRequest, group: Group | None, state: ClusterSt
         disk=charged_space(template, [disk.size for disk in disks]),
         disks=disks,
         vcpus=amounts["vcpus"],
-        status=InstanceStatus.RUNNING,
+        status=cluster_data.InstanceStatus.RUNNING,
         template=template,
         spindle_use=amounts["spindle-use"],
         tags=request.tags,
@@ -212,7 +203,7 @@ def _template(request: PlaceRequest, group: Group | None, state: ClusterState, d
         return wanted_template(request.template, enabled)
     filled = {node.group for node in data.nodes}
     groups = [item for item in data.groups if item.index in filled] or data.groups  # groups with nodes
-    open_groups = [item for item in groups if item.alloc_policy is not AllocPolicy.UNALLOCABLE]
+    open_groups = [item for item in groups if item.alloc_policy is not cluster_data.AllocPolicy.UNALLOCABLE]
     allowed = [
         template
         for item in ([group] if group else open_groups or groups)
