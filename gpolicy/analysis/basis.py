@@ -207,17 +207,16 @@ def on_primary(instance: Instance) -> Instance:
 def _settle(state: ClusterState, *, declared: bool) -> Settled:
     # what physical volumes say of the nodes that do not show their disk and spindles
     silent = [node for node in state.nodes.values() if "spindles" in allocator_input.missing_figures(node, state)]
-    volumes = {
-        node.name: found for node in silent if (found := node_resources.volume_resources(state, node)) is not None
-    }
+    found = {node.name: node_resources.volume_resources(state, node) for node in silent}
+    volumes = {name: item for name, item in found.items() if item is not None}
     if volumes:
         filled = {
-            name: replace(state.nodes[name], resources=replace(state.nodes[name].resources, **found.figures))
-            for name, found in volumes.items()
+            name: replace(state.nodes[name], resources=replace(state.nodes[name].resources, **item.figures))
+            for name, item in volumes.items()
         }
         state = replace(state, nodes={**state.nodes, **filled})
     data = allocator_input.cluster_data(state)
-    promised = {name for name, found in volumes.items() if found.known_from is VolumesFrom.PROMISED}
+    promised = {name for name, item in volumes.items() if item.known_from is VolumesFrom.PROMISED}
     hail = hail_parameters(state.cluster.own.get(ALLOCATOR_PARAMETERS))
     settling = _Settling(state, data, hail.static_kvm_node_memory, declared_first=declared, promised=promised)
     figures = {item.name: settling.node(item) for item in data.nodes if state.nodes[item.name].is_measured}

@@ -145,18 +145,12 @@ class GroupCapacity:
             return ""
         said = why.detail or f"{why.cause.key} ({why.cause.sentence})"
         if self.cure is None:
-            way_out = (
-                "gpolicy remedy may find moves"
-                if reports_disk(self.template)
-                else "name the node (gnt-instance add -n)"
-            )
+            moves = reports_disk(self.template)
+            way_out = "gpolicy remedy may find moves" if moves else "name the node (gnt-instance add -n)"
             return f"{said}; {way_out}" if why.cause is Cause.BROKEN else said
-        fits = [
-            f"{fits:,} {pair_title(spec.name)}" for spec, fits in zip(self.specs, self.cure.fits, strict=True) if fits
-        ]
-        return (
-            f"{said}. With {', '.join(self.cure.changes)}: {', or '.join(fits) or f'{self.cure.standard:,} standard'}"
-        )
+        counts = zip(self.specs, self.cure.fits, strict=True)
+        fits = ", or ".join(f"{fits:,} {pair_title(spec.name)}" for spec, fits in counts if fits)
+        return f"{said}. With {', '.join(self.cure.changes)}: {fits or f'{self.cure.standard:,} standard'}"
 
     def called(self, group: str | None, names: PairNames) -> GroupCapacity:
         """Return a copy for `group`, whose sizes have the names `names`."""

@@ -205,9 +205,8 @@ class LocationFacts:
             needed = self.migration[item.primary_node]
             if not needed:
                 continue
-            targets = tuple(
-                (node.name, tuple(sorted(needed - self.receivable[node.name]))) for node in self._targets(item)
-            )
+            lacking = ((node.name, needed - self.receivable[node.name]) for node in self._targets(item))
+            targets = tuple((name, tuple(sorted(missing))) for name, missing in lacking)
             if targets and all(missing for _, missing in targets):
                 yield Unmovable(instance=item.name, primary_node=item.primary_node, targets=targets)
 

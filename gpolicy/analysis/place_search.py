@@ -276,9 +276,8 @@ class _Checked:
         if self._search.dedicated:
             return next((item for item in items if is_redundant(*self._after(item), self._strict)), None)
         tried, wanted = self._tried, self._search.wanted
-        candidates = placing.candidates_among(
-            tried.nodes, tried.members, wanted.count, self._search.options.restriction
-        )
+        only = self._search.options.restriction
+        candidates = placing.candidates_among(tried.nodes, tried.members, wanted.count, only)
         # over-subscription refuses primaries, and disks that Ganeti does not make refuse nodes: never single pairs
         primaries = {self._index[item.nodes[0]] for item in items}
         usable = {self._index[name] for item in items for name in item.nodes}

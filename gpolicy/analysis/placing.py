@@ -309,10 +309,9 @@ def _by_another_word(asked: _Asked, request: PlaceRequest, instance: Instance, c
         if (report := _place(asked, replace(same, group=group.name))).ok:
             yield Instead(f"group={group.name}", report.nodes)
     tags = request.tags if len(request.tags) > 1 else ()
-    fewer = [(tag, replace(same, tags=tuple(other for other in tags if other != tag))) for tag in tags]
-    found = [
-        Instead(f"without tags={tag}", report.nodes) for tag, other in fewer if (report := _place(asked, other)).ok
-    ]
+    fewer = ((tag, replace(same, tags=tuple(other for other in tags if other != tag))) for tag in tags)
+    reports = ((tag, _place(asked, other)) for tag, other in fewer)
+    found = [Instead(f"without tags={tag}", report.nodes) for tag, report in reports if report.ok]
     yield from found
     for word, given, other in (
         ("group", request.group, replace(request if chosen_by_group else same, group=None)),

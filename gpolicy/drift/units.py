@@ -116,9 +116,8 @@ class ValueUnits:
         assert parameter is not None, leaf.path  # noqa: S101 (only parameters are leaves)
 
         def write(draft: value_edits.Draft) -> value_edits.ValuePlace:
-            value_edits.ValueWriter(draft, place).write(
-                leaf.pointer, parameter, node, (items[0].declared, items[0].found)
-            )
+            values = (items[0].declared, items[0].found)
+            value_edits.ValueWriter(draft, place).write(leaf.pointer, parameter, node, values)
             return place, leaf.pointer
 
         may_change = frozenset((label, leaf.path) for label in labels)
@@ -303,9 +302,8 @@ def _write_cluster_tags(draft: value_edits.Draft, policy: Policy, difference: _D
     plain = {tag for tag, place in added.items() if not place}
     if plain or own & missing:
         if policy.cluster is None:
-            raise value_edits.UnwritableError(
-                f"no document declares a cluster that the tag {min(plain)} could be added to"
-            )
+            said = f"no document declares a cluster that the tag {min(plain)} could be added to"
+            raise value_edits.UnwritableError(said)
         wrote.append(_write_list(draft, policy.cluster, (frozenset(plain), missing)))
     return wrote[0]
 

@@ -166,9 +166,8 @@ class _Loader:
             message = f"a second cluster, {cluster.name!r}, in one policy"
             related = (Related(clusters[0].span, "the first"),)
             hint = "keep each cluster in a directory of its own and name that; a base for extends is `template: true`"
-            self._findings.append(
-                source_file.SEVERAL_CLUSTERS.finding(message, cluster.span, hint=hint, related=related)
-            )
+            finding = source_file.SEVERAL_CLUSTERS.finding(message, cluster.span, hint=hint, related=related)
+            self._findings.append(finding)
 
     def _extends(self, cluster: ClusterPolicy, base: ClusterPolicy) -> bool:
         found = [self._find(cluster, name) for name in cluster.extends if cluster.document is not base.document]
@@ -237,9 +236,8 @@ class _Loader:
 
     def _base_meant(self, declared: Declared, name: str) -> str:
         """Return the hint that names a document of a file that others extend; none where none has this name."""
-        found = (
-            path for path, bases in self._extended_files.items() if isinstance(bases.pick(declared, name), Declared)
-        )
+        picked = ((path, bases.pick(declared, name)) for path, bases in self._extended_files.items())
+        found = (path for path, document in picked if isinstance(document, Declared))
         path = next(found, None)
         return _meant(declared, path, name) if path is not None else ""
 
@@ -266,9 +264,8 @@ class _Loader:
         resolved = real_path(path)
         if resolved not in self._bases:
             before = len(self._broken)
-            found = [
-                item for item in self._load_base(path, declared, name) if real_path(item.document.file) == resolved
-            ]
+            loaded = self._load_base(path, declared, name)
+            found = [item for item in loaded if real_path(item.document.file) == resolved]
             unread = [item for item in self._broken[before:] if real_path(item.file) == resolved]
             self._bases[resolved] = Bases(found, unread)
         return self._bases[resolved]

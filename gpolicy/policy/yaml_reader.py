@@ -83,9 +83,8 @@ def read_yaml(text: str, file: str) -> SourceFile:
         hint = "take it out; an editor may not show it"
         source.findings.append(source_file.YAML_SYNTAX.finding(message, source.span(place, place + 1), hint=hint))
     except (yaml.YAMLError, ValueError) as error:  # an unpaired surrogate, which no file can have, has no place
-        source.findings.append(
-            source_file.YAML_SYNTAX.finding(" ".join(str(error).split())[:300], Span(file, 1, 1, 1, 1))
-        )
+        message = " ".join(str(error).split())[:300]
+        source.findings.append(source_file.YAML_SYNTAX.finding(message, Span(file, 1, 1, 1, 1)))
     source.unfinished = reader.unfinished
     if not source.findings and (odd := _ODD.search(text)):
         message = f"the character U+{ord(odd[0]):04X}: some readers of YAML end a line there, others do not"

@@ -73,9 +73,8 @@ def _check(report: PlaceReport, expectation: Expectation) -> Check:
     why = "; ".join((report.reason or report.info, *report.parameters))
     match head:
         case "refused":
-            return checked(
-                expectation, not report.ok, detail=f"goes to {', '.join(report.nodes)}" if report.ok else why
-            )
+            said = f"goes to {', '.join(report.nodes)}" if report.ok else why
+            return checked(expectation, not report.ok, detail=said)
         case "because":
             return checked(expectation, None if report.ok else _main_reason(report), detail=why)
         case "group":
@@ -103,9 +102,8 @@ def _main_reason(report: PlaceReport) -> str:
 
 def _of_candidate(report: PlaceReport, candidate: Candidate | None, expectation: Expectation, path: list[str]) -> Check:
     if candidate is None:
-        return checked(
-            expectation, None, detail="it was not a candidate" if report.ok else report.reason or report.info
-        )
+        said = "it was not a candidate" if report.ok else report.reason or report.info
+        return checked(expectation, None, detail=said)
     why = candidate.detail or candidate.explanation or ""
     match path:
         case ["refused"]:
@@ -381,9 +379,8 @@ def check_redundancy(_policy: Policy, state: ClusterState, scenario: Scenario) -
     if found.unavailable is not None:
         raise CannotRunError(found.unavailable, scenario.span, hint="ask for fewer failures, or on fewer nodes")
     if found.nodes < failures:
-        raise CannotRunError(
-            f"group {group} has {count(found.nodes, 'node')}, so {failures} cannot be lost", scenario.span
-        )
+        message = f"group {group} has {count(found.nodes, 'node')}, so {failures} cannot be lost"
+        raise CannotRunError(message, scenario.span)
     return [_check_losses(found, expectation) for expectation in scenario.expectations]
 
 

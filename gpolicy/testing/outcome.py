@@ -177,9 +177,8 @@ def with_instances(policy: Policy, state: ClusterState, existing: Existing) -> C
     """Return `state` with the instances that a test adds. Raise CannotRunError if that is impossible."""
     nodes = [state.nodes[known_name(named, state.nodes, "node")] for named in existing.nodes]
     exclusive = any(state.has_exclusive_storage(node) for node in nodes)
-    made = instance_of(
-        policy, state, existing.sizes, nodes[0].group, exclusive=exclusive, mirrored=len(existing.nodes) > 1
-    )
+    sizes, mirrored = existing.sizes, len(existing.nodes) > 1
+    made = instance_of(policy, state, sizes, nodes[0].group, exclusive=exclusive, mirrored=mirrored)
     made = replace(
         made,
         primary_node=existing.nodes[0].value,

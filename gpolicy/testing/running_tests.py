@@ -180,9 +180,8 @@ def promised_cluster(policy: Policy, source: str) -> ClusterState:
             continue
         span = group.hardware.span
         simulated = tuple(SimulatedNode(name=name, span=span) for name in nodes)
-        parts.append(
-            SimulatedGroup(span=span, group=Located(group.name, group.span), machine=Machine(), nodes=simulated)
-        )
+        named = Located(group.name, group.span)
+        parts.append(SimulatedGroup(span=span, group=named, machine=Machine(), nodes=simulated))
     return simulated_cluster(policy, parts, source)
 
 

@@ -37,13 +37,11 @@ def without(state: ClusterState, names: Sequence[str]) -> ClusterState:
 def elsewhere(state: ClusterState, placed: Mapping[str, Sequence[str]]) -> ClusterState:
     """Return `state` with instances on other nodes, by name: the primary first."""
     old = [state.instances[name] for name in placed]
-    new = [
-        replace(item, primary_node=placed[item.name][0], secondary_nodes=tuple(placed[item.name][1:])) for item in old
-    ]
+    homes = ((item, placed[item.name]) for item in old)
+    new = [replace(item, primary_node=home[0], secondary_nodes=tuple(home[1:])) for item, home in homes]
     left = replace(state, nodes=_with_use(state, old, -1))
-    return replace(
-        left, nodes=_with_use(left, new, 1), instances={**state.instances, **{item.name: item for item in new}}
-    )
+    instances = {**state.instances, **{item.name: item for item in new}}
+    return replace(left, nodes=_with_use(left, new, 1), instances=instances)
 
 
 def instances_on(state: ClusterState, node: str) -> list[LiveInstance]:
@@ -212,10 +210,8 @@ def moved(state: ClusterState, name: str, group: str) -> ClusterState:
 
 def _check_storage(state: ClusterState, node: LiveNode, group: str) -> None:
     if state.has_exclusive_storage(node) != state.has_exclusive_storage(replace(node, group=group)):
-        raise RequestError(
-            f"exclusive storage is on in only one of the groups {node.group} and {group}",
-            hint=f"what {node.name} has free in {group} is not known before it is measured there",
-        )
+        hint = f"what {node.name} has free in {group} is not known before it is measured there"
+        raise RequestError(f"exclusive storage is on in only one of the groups {node.group} and {group}", hint=hint)
 
 
 def upgraded(state: ClusterState, name: str, amounts: dict[str, Amount]) -> ClusterState:
