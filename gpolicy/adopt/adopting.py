@@ -113,16 +113,13 @@ class Adoption:
             lines += yaml_text.comment_lines(f"{unknown[0].upper()}{unknown[1:]}.")
         unsaid = [f'# ganeti_version: "{DEFAULT_VERSION}"  # the source does not say which release it is']
         lines += unsaid if self.version is None else yaml_text.entry("ganeti_version", self.version)
-        lines += documents.sections(
-            values, documents.compared_with(None, "Ganeti's default", version=self.release), titles=True
-        )
+        comment = documents.compared_with(None, "Ganeti's default", version=self.release)
+        lines += documents.sections(values, comment, titles=True)
         if at_default:
             lines += ["", *yaml_text.comment_lines(f"At Ganeti's defaults, and not managed: {listed(at_default)}.")]
         if tags:
-            lines += [
-                "",
-                *yaml_text.comment_lines("Tags without a rule of their own (those of htools are in tags.yaml)."),
-            ]
+            text = "Tags without a rule of their own (those of htools are in tags.yaml)."
+            lines += ["", *yaml_text.comment_lines(text)]
             lines += yaml_text.entry("tags", list(tags))
         return documents.file_text(lines)
 
@@ -283,10 +280,8 @@ def _node_set_documents(described: _Described, groups: Mapping[str, str], others
         name = free_name(wanted, taken.__contains__)
         taken.add(name)
         if lines:
-            lines += [
-                "---",
-                *documents.modelines(documents.SCHEMA_FILE)[:1],
-            ]  # the YAML server looks at each document alone
+            # the YAML server looks at each document alone
+            lines += ["---", *documents.modelines(documents.SCHEMA_FILE)[:1]]
         lines += documents.head("NodeSet", name=name)
         within = sorted({groups[node] for node in nodes})
         if len(within) == 1:

@@ -324,11 +324,9 @@ def _of_group(state: ClusterState, group: str, gaps: Mapping[str, tuple[str, ...
     known = [node.resources for node in state.nodes_of(group)]
     shown = {what for what, name in _FIGURES.items() if any(getattr(item, name) is not None for item in known)}
     of_the_nodes = all(name in silent or shown.issuperset(missing) for name, missing in gaps.items())
-    return Unknown(
-        reason="; ".join(_sentence(names, missing) for missing, names in by_gap.items()),
-        way_out=_of_nodes(list(gaps), silent=bool(silent)) if of_the_nodes else _OTHER_SOURCE,
-        silent=tuple(gaps),
-    )
+    reason = "; ".join(_sentence(names, missing) for missing, names in by_gap.items())
+    way_out = _of_nodes(list(gaps), silent=bool(silent)) if of_the_nodes else _OTHER_SOURCE
+    return Unknown(reason=reason, way_out=way_out, silent=tuple(gaps))
 
 
 def _sentence(nodes: list[str], missing: tuple[str, ...]) -> str:

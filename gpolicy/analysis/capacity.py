@@ -349,11 +349,10 @@ def count_cluster(counted: CountedCluster, tell: Tell) -> GroupCapacity:
     hspace_standard, hspace_fits, hspace_final, _ = theirs
     filled, why_full = counted.fill_with_minimums(final)
     stranded = Stranded(room(counted.initial.nodes.values()), room(filled.nodes.values()))
+    counts = zip(policy.minmax, fits, sizes, hspace_fits, strict=True)
     specs = [
         SpecCapacity(str(number), pair, counted.spindle_use(pair), fit.fits, fit.binding, placed, as_hspace.fits)
-        for number, (pair, fit, placed, as_hspace) in enumerate(
-            zip(policy.minmax, fits, sizes, hspace_fits, strict=True), start=1
-        )
+        for number, (pair, fit, placed, as_hspace) in enumerate(counts, start=1)
     ]
     last = policy.minmax[-1] if policy.minmax else SpecPair(std, std)
     found = GroupCapacity(

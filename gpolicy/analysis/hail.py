@@ -213,9 +213,8 @@ class _DedicatedAllocator(Allocator):
         """Place the sizes of a tiered run by the score, in its order."""
         run = self._by_score.tiered(state, instance, limit)
         sizes = run.placed[: -len(state.placed) or None]
-        for size, some in groupby(
-            replace(one, index=-1, name="", primary=cluster_data.NO_NODE) for one in reversed(sizes)
-        ):
+        alike = (replace(one, index=-1, name="", primary=cluster_data.NO_NODE) for one in reversed(sizes))
+        for size, some in groupby(alike):
             state = self.standard(state, size, len(list(some)))
         return replace(state, failures=run.failures, attempted=run.attempted)
 

@@ -225,12 +225,8 @@ class LocationFacts:
             for tag in sorted(merge.tags_of(merge.DESIRED_PREFIX, self.tags, tuple(item.tags))):
                 having = self.at.get(tag, [])
                 if not any(node.group == group for node in having):
-                    yield DesiredLocationMissing(
-                        instance=item.name,
-                        group=self.names.get(group, group),
-                        tag=tag,
-                        elsewhere=tuple(node.name for node in having),
-                    )
+                    name, elsewhere = self.names.get(group, group), tuple(node.name for node in having)
+                    yield DesiredLocationMissing(instance=item.name, group=name, tag=tag, elsewhere=elsewhere)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -96,10 +96,8 @@ def basis_notes(settled: Settled, cluster: Cluster, group: str | None = None, *,
     notes = []
     if declared:
         if not known_states(state) and not settled.stated:
-            raise GpolicyError(
-                about(state.address, "not known: hv_state and disk_state"),
-                hint="name the policy that declares them, or read config.data on the master (local:, ssh://, snapshot)",
-            )
+            hint = "name the policy that declares them, or read config.data on the master (local:, ssh://, snapshot)"
+            raise GpolicyError(about(state.address, "not known: hv_state and disk_state"), hint=hint)
         notes = declaration_notes(state) if settled.stated else [_NOTHING_DECLARED]
     elif any(figures.declared for figures in settled.figures.values()):
         notes = uncounted(state)

@@ -294,11 +294,9 @@ class _Checked:
         mirrored = all(item.template.value == "drbd" for item in (self._search.wanted.instance, *table))
         work = sets_of(len(members), self._strict.failures) * len(members)
         if self._search.left_out or (not mirrored and work > _MOST_WORK):
-            raise InputError(
-                f"whether {self._strict.failures} of {len(members)} nodes may fail after the placement takes minutes"
-                " to tell",
-                hint="allow fewer failures in the `limits` of the group",
-            )
+            question = f"whether {self._strict.failures} of {len(members)} nodes may fail after the placement"
+            hint = "allow fewer failures in the `limits` of the group"
+            raise InputError(f"{question} takes minutes to tell", hint=hint)
 
     def _after(self, item: Candidate) -> tuple[dict[int, Node], Mapping[int, Instance]]:
         """Return the group after the placement on a candidate."""

@@ -355,9 +355,8 @@ def _disk(key: str, value: Any) -> list[Disk]:
         raise RequestError(f"{key}={value}: a disk is SIZE or SIZE:SPINDLES, 2x20G is two of them")
     spindles, count = match["spindles"], match["count"]
     if spindles is not None and not int(spindles):
-        raise RequestError(
-            f"{key}={value}: a disk needs at least 1 spindle", hint="leave :0 out: spindles are for exclusive storage"
-        )
+        hint = "leave :0 out: spindles are for exclusive storage"
+        raise RequestError(f"{key}={value}: a disk needs at least 1 spindle", hint=hint)
     if count is not None and not int(count):
         raise RequestError(f"{key}={value}: not a disk", hint="for no disks: template=diskless")
     disk = Disk(_amount(key, match["size"]), None if spindles is None else int(spindles))

@@ -236,9 +236,8 @@ def _disks(request: PlaceRequest, std: Spec, template: DiskTemplate, data: Clust
 def spec_disks(spec: Spec, *, exclusive: bool) -> tuple[Disk, ...]:
     """Return the disks of an instance of size `spec`; under exclusive storage they share its spindles."""
     each, rest = divmod(spec.spindle_use, spec.disk_count) if spec.disk_count else (0, 0)
-    return tuple(
-        Disk(spec.disk_size, each + (number < rest) if exclusive else None) for number in range(spec.disk_count)
-    )
+    spindles = (each + (number < rest) if exclusive else None for number in range(spec.disk_count))
+    return tuple(Disk(spec.disk_size, share) for share in spindles)
 
 
 def size_of(pair: SpecPair, bound: str, state: ClusterState, group: str) -> Spec:
@@ -285,10 +284,8 @@ def of_spec(request: PlaceRequest, spec: Spec, state: ClusterState, group: str |
 
 def _check_places(request: PlaceRequest, state: ClusterState) -> None:
     if request.networks and not any(group.networks for group in state.groups.values()):
-        raise GpolicyError(
-            about(state.address, "not known: which networks the groups are connected to"),
-            hint="leave the networks out, or read the cluster from hscan text",
-        )
+        hint = "leave the networks out, or read the cluster from hscan text"
+        raise GpolicyError(about(state.address, "not known: which networks the groups are connected to"), hint=hint)
     unknown = [name for name in request.nodes or () if name not in state.nodes]
     if unknown:
         hint = did_you_mean(unknown[0], state.nodes, "name nodes, or the first part of a name that only one node has")

@@ -349,10 +349,9 @@ class PlanRun(Carrier):
             yield
             self.journal.write(journals.EventName.END, outcome="done")
         except BaseException as error:
+            outcome = "stopped" if isinstance(error, StoppedError) else "failed"
             with suppress(journals.JournalError):
-                self.journal.write(
-                    journals.EventName.END, outcome="stopped" if isinstance(error, StoppedError) else "failed"
-                )
+                self.journal.write(journals.EventName.END, outcome=outcome)
             if isinstance(error, journals.JournalError):
                 raise CarryingError(error.message) from None
             raise

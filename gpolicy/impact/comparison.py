@@ -247,9 +247,8 @@ def violation_change(compared: Sides, settled: tuple[Settled | None, Settled | N
     """
     before, after, names = compared.before, compared.after, compared.names
     then = violations.PolicyJudge(after, {name: names.groups.get(name, ()) for name in after.groups})
-    now = violations.PolicyJudge(
-        before, {name: _names_of_equal_pairs(group.effective, then, name) for name, group in before.groups.items()}
-    )
+    old_names = {name: _names_of_equal_pairs(group.effective, then, name) for name, group in before.groups.items()}
+    now = violations.PolicyJudge(before, old_names)
     found: dict[str, list[InstanceViolation]] = {}
     unknown = []
     for instance in after.instances.values():

@@ -417,11 +417,8 @@ def _survival(guard: Guard, change: GroupRedundancyChange, after: GroupRedundanc
         lost = f"; {count(after.unmirrored, 'instance')} without a mirror cannot fail over" if after.unmirrored else ""
         return True, f"{survives}, at least {guard.shown_limit}{lost}"
     if after.unavailable is not None or (after.asked < guard.limit <= after.nodes and not after.not_absorbed):
-        reason = (
-            after.unavailable
-            or f"only {count(after.asked, 'failure')} at once {'was' if after.asked == 1 else 'were'} examined"
-        )
-        return False, f"{title}: cannot be measured: {reason}"
+        examined = f"{count(after.asked, 'failure')} at once {'was' if after.asked == 1 else 'were'} examined"
+        return False, f"{title}: cannot be measured: {after.unavailable or f'only {examined}'}"
     text = f"{survives}, fewer than {guard.shown_limit}"
     for loss in after.not_absorbed[:1]:
         first = loss.homeless[0]

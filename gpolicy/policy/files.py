@@ -246,9 +246,8 @@ def _has_cluster(file: Path, within: Boundary) -> bool:
         return False
     source = read_yaml(text, str(file))
     roots = [document.root for document in (*source.documents, source.unfinished) if document is not None]
-    return any(
-        isinstance(root, dict) and root.get("kind") == "Cluster" and root.get("template") is not True for root in roots
-    )
+    mappings = (root for root in roots if isinstance(root, dict))
+    return any(root.get("kind") == "Cluster" and root.get("template") is not True for root in mappings)
 
 
 def is_part(path: Path) -> bool:

@@ -147,10 +147,8 @@ class _Loader:
                 if file is not other and file.text == other.text:
                     hint = f"{file.name} is a copy of {other.name}: remove one of them, or name it in `exclude`"
                 missing = copied(declared.span, first.span)
-                finding = source_file.DUPLICATE_OBJECT.finding(
-                    message, declared.span, hint=hint, related=related, missing=missing
-                )
-                self._findings.append(finding)
+                rule = source_file.DUPLICATE_OBJECT
+                self._findings.append(rule.finding(message, declared.span, hint=hint, related=related, missing=missing))
         return result
 
     def _report_several(self, clusters: list[ClusterPolicy]) -> None:
@@ -308,10 +306,8 @@ class _Loader:
         if len(set(guards)) > 1 and not is_nearer:
             word = f"guard {known.name.value}"
             message = f"the bases of {declared.name} disagree about {word}; the later one wins"
-            related = (
-                Related(earlier.name.span, "one base says this"),
-                Related(later.name.span, "a later base says this"),
-            )
+            first = Related(earlier.name.span, "one base says this")
+            related = (first, Related(later.name.span, "a later base says this"))
             hint = f"write {word} in a Guards document of the policy itself, or in only one of the bases"
             self._findings.append(source_file.EXTENDS_CONFLICT.finding(message, name.span, hint=hint, related=related))
         return later

@@ -244,26 +244,19 @@ class _Reader:
             related = (Related(Span(self._source.name, *keys.key_marks[key]), "first here"),)
             below = f", or write all below one `{key}:`" if isinstance(keys[key], YamlMapping) else ""
             hint = f"keep one of the two{below}; YAML would silently take the last"
-            place = Span(self._source.name, *mark)
-            findings.append(
-                source_file.DUPLICATE_KEY.finding(
-                    f"the key {key!r} occurs twice here", place, hint=hint, related=related
-                )
-            )
+            place, message = Span(self._source.name, *mark), f"the key {key!r} occurs twice here"
+            findings.append(source_file.DUPLICATE_KEY.finding(message, place, hint=hint, related=related))
         elif key not in parent.doubles and len(parent.doubles) < _MOST_DOUBLES:
             parent.doubles += (key,)
             new = "gpolicy" in parent.doubles
             missing = "the line --- before the second document" if new else "a `- ` before an item"
-            findings[parent.reported] = replace(
-                findings[parent.reported],
-                message=f"the keys {', '.join(map(repr, parent.doubles))} occur twice here",
-                hint=f"add what may be missing, {missing}, or keep one of each",
-            )
+            message = f"the keys {', '.join(map(repr, parent.doubles))} occur twice here"
+            hint = f"add what may be missing, {missing}, or keep one of each"
+            findings[parent.reported] = replace(findings[parent.reported], message=message, hint=hint)
 
     def _unsupported(self, message: str, mark: Mark, hint: str = "") -> None:
-        self._source.findings.append(
-            source_file.UNSUPPORTED_YAML.finding(message, Span(self._source.name, *mark), hint=hint)
-        )
+        span = Span(self._source.name, *mark)
+        self._source.findings.append(source_file.UNSUPPORTED_YAML.finding(message, span, hint=hint))
 
     def stop_too_deep(self, mark: Mark) -> None:
         self._stop(f"nested more than {MAX_DEPTH} levels deep", mark)

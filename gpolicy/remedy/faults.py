@@ -101,10 +101,9 @@ class Layout:
 
     def reached(self, nodes: Nodes, instances: Mapping[int, Instance]) -> Layout:
         """Return the layout with `nodes` and `instances`, some of which are other ones than here."""
-        return self._with(
-            {index: node for index, node in nodes.items() if node is not self.nodes[index]},
-            {number: item for number, item in instances.items() if item is not self.instances[number]},
-        )
+        changed = {index: node for index, node in nodes.items() if node is not self.nodes[index]}
+        moved = {number: item for number, item in instances.items() if item is not self.instances[number]}
+        return self._with(changed, moved)
 
     def _with(self, nodes: Nodes, instances: Mapping[int, Instance]) -> Layout:
         made = copy(self)

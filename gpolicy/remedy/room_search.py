@@ -82,10 +82,8 @@ class RoomSearch:
     def __post_init__(self) -> None:
         self.start, self.movers, self.stop = self.search.start, self.search.movers, self.search.stop
         self._known, down = set(self.before.faults), self.movers.silent
-        items = self.start.instances.items()
-        self._movable = [
-            no for no, item in items if no not in self.movers.fixed and not {item.primary, item.secondary} & down
-        ]
+        free = ((no, item) for no, item in self.start.instances.items() if no not in self.movers.fixed)
+        self._movable = [no for no, item in free if not {item.primary, item.secondary} & down]
         self._usable = {index for members in self.hail.usable.values() for index in members}
         disks = [item.disk for item in self.start.instances.values() if item.disk] or [1024]
         self._worth = 2 * sum(disks) / len(disks)
@@ -150,9 +148,8 @@ class RoomSearch:
                 best = reached.cost
                 yield reached
             else:
-                for lack, child in self._steps(
-                    reached, _Lacks(self.hail, placed, reached.layout, self._usable, missing)
-                ):
+                lacks = _Lacks(self.hail, placed, reached.layout, self._usable, missing)
+                for lack, child in self._steps(reached, lacks):
                     number += 1
                     cost = reached.copied + child.copied + self._worth * (lack + 0.01 * len(reached.steps))
                     heappush(queue, (cost, number, reached, child))
@@ -188,9 +185,8 @@ class RoomSearch:
             for number in ({*node.primaries, *node.secondaries} & movable) - asked.keys():
                 near = lacks.takers(layout.instances[number])
                 asked[number] = {NO_NODE, *(other for _, other in near)}
-                if (
-                    place < MOST_NEAR and len(nodes) < 2 * MOST_NEAR
-                ):  # others make room for what leaves the nearest nodes
+                # others make room for what leaves the nearest nodes
+                if place < MOST_NEAR and len(nodes) < 2 * MOST_NEAR:
                     nodes += (other for lack, other in near[:2] if lack > 0 and other not in nodes)
         yield from sorted(asked.items())
 
