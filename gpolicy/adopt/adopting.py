@@ -15,7 +15,6 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import partial
-from typing import Final
 
 from gpolicy.adopt.soundness import Place, file_names, unsound_places, with_guards, without_defaults
 from gpolicy.cluster.state import ClusterState, LiveGroup
@@ -33,9 +32,9 @@ from gpolicy.resolve.desired import Desired, members, resolve
 from gpolicy.writing import documents, yaml_text
 from gpolicy.writing.value_edits import Draft, ValuePlace
 
-_MOST_ROUNDS: Final = 20  # each leaves out new errors: std after minmax, one parameter after another
-_LONGEST_NAME: Final = 60
-_MOST_TAGS_IN_NAME: Final = 3
+_MOST_ROUNDS = 20  # each leaves out new errors: std after minmax, one parameter after another
+_LONGEST_NAME = 60
+_MOST_TAGS_IN_NAME = 3
 
 _Described = dict[str, tuple[dict[Path, yaml_text.Node], list[str]]]
 """Written own values and tags of nodes, by name."""
@@ -114,16 +113,13 @@ class Adoption:
             lines += yaml_text.comment_lines(f"{unknown[0].upper()}{unknown[1:]}.")
         unsaid = [f'# ganeti_version: "{DEFAULT_VERSION}"  # the source does not say which release it is']
         lines += unsaid if self.version is None else yaml_text.entry("ganeti_version", self.version)
-        lines += documents.sections(
-            values, documents.compared_with(None, "Ganeti's default", version=self.release), titles=True
-        )
+        comment = documents.compared_with(None, "Ganeti's default", version=self.release)
+        lines += documents.sections(values, comment, titles=True)
         if at_default:
             lines += ["", *yaml_text.comment_lines(f"At Ganeti's defaults, and not managed: {listed(at_default)}.")]
         if tags:
-            lines += [
-                "",
-                *yaml_text.comment_lines("Tags without a rule of their own (those of htools are in tags.yaml)."),
-            ]
+            text = "Tags without a rule of their own (those of htools are in tags.yaml)."
+            lines += ["", *yaml_text.comment_lines(text)]
             lines += yaml_text.entry("tags", list(tags))
         return documents.file_text(lines)
 
@@ -284,10 +280,8 @@ def _node_set_documents(described: _Described, groups: Mapping[str, str], others
         name = free_name(wanted, taken.__contains__)
         taken.add(name)
         if lines:
-            lines += [
-                "---",
-                *documents.modelines(documents.SCHEMA_FILE)[:1],
-            ]  # the YAML server looks at each document alone
+            # the YAML server looks at each document alone
+            lines += ["---", *documents.modelines(documents.SCHEMA_FILE)[:1]]
         lines += documents.head("NodeSet", name=name)
         within = sorted({groups[node] for node in nodes})
         if len(within) == 1:

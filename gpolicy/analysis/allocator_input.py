@@ -15,21 +15,8 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final, TypeVar
 
-from gpolicy.allocator.cluster_data import (
-    BY_ADMIN_STATE,
-    DEFAULT_POLICY,
-    NO_NODE,
-    AllocPolicy,
-    Disk,
-    DiskTemplate,
-    Group,
-    Instance,
-    InstancePolicy,
-    InstanceStatus,
-    NodeData,
-    Spec,
-    SpecPair,
-)
+from gpolicy.allocator import cluster_data as allocator_data
+from gpolicy.allocator.cluster_data import NO_NODE, Disk, DiskTemplate, Instance, InstancePolicy, Spec, SpecPair
 from gpolicy.allocator.configured_resources import NodeResources, configured_cluster
 from gpolicy.allocator.merge import Cluster, ClusterData, merge
 from gpolicy.cluster.state import ClusterState, LiveGroup, LiveInstance, LiveNode, Resources
@@ -92,7 +79,7 @@ def policy_of(values: Values, where: str) -> InstancePolicy:
     Raise GpolicyError, which begins with `where`, when a part of it is missing.
     """
     if not any(path[0] == "ipolicy" for path in values):
-        return DEFAULT_POLICY
+        return allocator_data.DEFAULT_POLICY
     pairs = values.get(("ipolicy", "minmax"))
     templates = values.get(("ipolicy", "disk-templates"))
     std = {path[2]: value for path, value in values.items() if path[:2] == ("ipolicy", "std") and len(path) == 3}
@@ -158,27 +145,27 @@ def _uses_own_disk(node: LiveNode, state: ClusterState) -> bool:
     return all(not isinstance(names, list) or local & {str(name) for name in names} for names in (enabled, allowed))
 
 
-def _group(index: int, group: LiveGroup) -> Group:
-    policy = group.effective.get(("alloc_policy",), AllocPolicy.PREFERRED.value)
-    if policy not in [item.value for item in AllocPolicy]:
+def _group(index: int, group: LiveGroup) -> allocator_data.Group:
+    policy = group.effective.get(("alloc_policy",), allocator_data.AllocPolicy.PREFERRED.value)
+    if policy not in [item.value for item in allocator_data.AllocPolicy]:
         raise GpolicyError(f"group {group.name}: there is no alloc_policy {policy!r}")
-    return Group(
+    return allocator_data.Group(
         index=index,
         name=group.name,
         uuid=group.identity.uuid or group.name,
-        alloc_policy=AllocPolicy(str(policy)),
+        alloc_policy=allocator_data.AllocPolicy(str(policy)),
         tags=tuple(sorted(group.tags)),
         networks=group.networks,
         policy=policy_of(group.effective, f"group {group.name}"),
     )
 
 
-def _node(index: int, node: LiveNode, groups: Mapping[str, int], state: ClusterState) -> NodeData:
+def _node(index: int, node: LiveNode, groups: Mapping[str, int], state: ClusterState) -> allocator_data.NodeData:
     measured, exclusive = node.resources, state.has_exclusive_storage(node)
     silent = measured.memory_total is None  # offline or without instances: all zero, as in htools
     count, speed = (state.in_force(node, ("ndparams", name)) for name in ("spindle_count", "cpu_speed"))
     total = measured.spindles_total if exclusive else count if isinstance(count, int) else 1
-    return NodeData(
+    return allocator_data.NodeData(
         index=index,
         name=node.name,
         group=groups[node.group],
@@ -219,11 +206,11 @@ def _instance(index: int, instance: LiveInstance, nodes: Mapping[str, int]) -> I
     )
 
 
-def _status(instance: LiveInstance) -> InstanceStatus:
+def _status(instance: LiveInstance) -> allocator_data.InstanceStatus:
     shown = instance.status
     try:
-        found = BY_ADMIN_STATE[instance.admin_state]
-        return found if shown is None else InstanceStatus(shown)
+        found = allocator_data.BY_ADMIN_STATE[instance.admin_state]
+        return found if shown is None else allocator_data.InstanceStatus(shown)
     except (ValueError, KeyError) as error:
         status = instance.admin_state if isinstance(error, KeyError) else shown
         raise GpolicyError(f"instance {instance.name}: no such status: {status!r}") from None
@@ -337,11 +324,9 @@ def _of_group(state: ClusterState, group: str, gaps: Mapping[str, tuple[str, ...
     known = [node.resources for node in state.nodes_of(group)]
     shown = {what for what, name in _FIGURES.items() if any(getattr(item, name) is not None for item in known)}
     of_the_nodes = all(name in silent or shown.issuperset(missing) for name, missing in gaps.items())
-    return Unknown(
-        reason="; ".join(_sentence(names, missing) for missing, names in by_gap.items()),
-        way_out=_of_nodes(list(gaps), silent=bool(silent)) if of_the_nodes else _OTHER_SOURCE,
-        silent=tuple(gaps),
-    )
+    reason = "; ".join(_sentence(names, missing) for missing, names in by_gap.items())
+    way_out = _of_nodes(list(gaps), silent=bool(silent)) if of_the_nodes else _OTHER_SOURCE
+    return Unknown(reason=reason, way_out=way_out, silent=tuple(gaps))
 
 
 def _sentence(nodes: list[str], missing: tuple[str, ...]) -> str:

@@ -10,20 +10,19 @@ Source: design document "Resource model": free values are computed "without havi
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
 from typing import Any, Final
 
-from gpolicy.allocator.cluster_data import NO_NODE, DiskTemplate, Instance, NodeData
+from gpolicy.allocator.cluster_data import NO_NODE, DiskTemplate, Instance, Node, NodeData
 from gpolicy.allocator.configured_resources import NodeResources
+from gpolicy.allocator.ghc_numbers import truncate
 from gpolicy.allocator.merge import Cluster, ClusterData, merge
-from gpolicy.analysis import allocator_input
+from gpolicy.analysis import allocator_input, node_resources
 from gpolicy.analysis.allocator_input import Unknown
-from gpolicy.analysis.declared_resources import DeclaredNumber, compared, declared_by_policy, declared_numbers, reported
-from gpolicy.analysis.node_use import NodeUse
-from gpolicy.analysis.volume_resources import VolumeResources, volume_resources
 from gpolicy.cluster.state import ClusterState, LiveNode, Snapshot
 from gpolicy.cluster.terms import LimitsInForce
 from gpolicy.cluster.volume_pools import VolumesFrom
@@ -127,7 +126,7 @@ class Figures:
     declared: list[str] = field(default_factory=list)
     measured: list[str] = field(default_factory=list)
     gaps: list[str] = field(default_factory=list)
-    stated: tuple[DeclaredNumber, ...] = ()
+    stated: tuple[node_resources.DeclaredNumber, ...] = ()
     assumed: dict[str, int] = field(default_factory=dict)
 
 
@@ -142,7 +141,7 @@ class Settled:
 
     state: ClusterState
     data: ClusterData
-    volumes: Mapping[str, VolumeResources]
+    volumes: Mapping[str, node_resources.VolumeResources]
     figures: Mapping[str, Figures]
     hail: HailParameters
     unknown: Mapping[str, Unknown] = field(default_factory=dict)
@@ -155,7 +154,7 @@ class Settled:
         return {name: NodeResources(item.hypervisor, item.disk) for name, item in found if item.hypervisor or item.disk}
 
     @property
-    def stated(self) -> dict[str, tuple[DeclaredNumber, ...]]:
+    def stated(self) -> dict[str, tuple[node_resources.DeclaredNumber, ...]]:
         """What hv_state and disk_state say of the nodes of which they say something, by name."""
         return {name: item.stated for name, item in self.figures.items() if item.stated}
 
@@ -208,15 +207,16 @@ def on_primary(instance: Instance) -> Instance:
 def _settle(state: ClusterState, *, declared: bool) -> Settled:
     # what physical volumes say of the nodes that do not show their disk and spindles
     silent = [node for node in state.nodes.values() if "spindles" in allocator_input.missing_figures(node, state)]
-    volumes = {node.name: found for node in silent if (found := volume_resources(state, node)) is not None}
+    found = {node.name: node_resources.volume_resources(state, node) for node in silent}
+    volumes = {name: item for name, item in found.items() if item is not None}
     if volumes:
         filled = {
-            name: replace(state.nodes[name], resources=replace(state.nodes[name].resources, **found.figures))
-            for name, found in volumes.items()
+            name: replace(state.nodes[name], resources=replace(state.nodes[name].resources, **item.figures))
+            for name, item in volumes.items()
         }
         state = replace(state, nodes={**state.nodes, **filled})
     data = allocator_input.cluster_data(state)
-    promised = {name for name, found in volumes.items() if found.known_from is VolumesFrom.PROMISED}
+    promised = {name for name, item in volumes.items() if item.known_from is VolumesFrom.PROMISED}
     hail = hail_parameters(state.cluster.own.get(ALLOCATOR_PARAMETERS))
     settling = _Settling(state, data, hail.static_kvm_node_memory, declared_first=declared, promised=promised)
     figures = {item.name: settling.node(item) for item in data.nodes if state.nodes[item.name].is_measured}
@@ -254,13 +254,13 @@ class _Settling:
         """Return the figures of one node that is online."""
         node = self.state.nodes[item.name]
         missing = allocator_input.missing_figures(node, self.state)
-        stated = declared_numbers(self.state, node)
+        stated = node_resources.declared_numbers(self.state, node)
         figures, shown = Figures(), dict[str, int]()
         if missing or stated:
-            values = reported(self._cluster.nodes[item.index], self._cluster)
+            values = node_resources.reported(self._cluster.nodes[item.index], self._cluster)
             hidden = {*missing, *([] if _shows_disk(node) else [DISK])}
             shown = {name: value for name, value in values.items() if _FIGURE[name[:3]] not in hidden}
-            figures.stated = compared(self.state, node, shown)
+            figures.stated = node_resources.compared(self.state, node, shown)
         known = {**shown, **stated} if self.declared_first else {**stated, **shown}
         self._memory_and_cpus(figures, node, missing, stated, known)
         self._disk(figures, node, missing, stated, known)
@@ -313,9 +313,72 @@ class _Settling:
     def _promised(self, hardware: Mapping[str, int | None], node: LiveNode, table: Collection[str]) -> dict[str, int]:
         """Return the promised `hardware`, and before it what the policy declares that is not in force yet."""
         known = {name: value for name, value in hardware.items() if value is not None}
-        to_come = declared_by_policy(self.state, node)
+        to_come = node_resources.declared_by_policy(self.state, node)
         return known | {name: value for name, value in to_come.items() if name in table}
 
 
 _FIGURE: Final = {"mem": "memory", "cpu": "CPUs", "dis": DISK}
 """The figure that a declared value is part of, by the first letters of its name."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeUse:
+    """A node, its instances, memory and disk (MiB). A total of 0: its figures are not known.
+
+    Of the memory, `own` is what the node itself and other programs keep, `used` what instances use, and `reserved` what
+    N+1 keeps for the loss of another node. `tiled`: all instances are of one size. `state` is empty for an ordinary
+    node.
+    """
+
+    name: str
+    group: str
+    total: int
+    own: int
+    used: int
+    reserved: int
+    instances: int
+    state: str = ""
+    disk_used: int = 0
+    disk_total: int = 0
+    tiled: bool = False
+
+    @property
+    def free(self) -> int:
+        """The memory for more instances."""
+        return max(0, self.total - self.own - self.used - self.reserved)
+
+    @property
+    def short(self) -> int:
+        """The memory that is missing for all of it."""
+        return max(0, self.own + self.used + self.reserved - self.total) if self.total else 0
+
+
+def node_uses(state: ClusterState, nodes: Iterable[Node], group: str | None = None) -> tuple[NodeUse, ...]:
+    """Return the `nodes` of the allocator; in `group`, or as the state has them, with those that it does not know."""
+    found = {node.facts.name: _use(node, state.nodes.get(node.facts.name), group) for node in nodes}
+    if group is None:
+        runs = Counter(item.primary_node for item in state.instances.values())
+        for name, node in state.nodes.items():
+            found.setdefault(name, NodeUse(name, node.group, 0, 0, 0, 0, runs[name], _word(node)))
+    return tuple(found.values())
+
+
+def _use(node: Node, observed: LiveNode | None, group: str | None) -> NodeUse:
+    total, disk = max(0, truncate(node.facts.total_memory)), max(0, truncate(node.facts.total_disk))
+    used = node.instance_memory
+    return NodeUse(
+        name=node.facts.name,
+        group=group or (observed.group if observed else ""),
+        total=total,
+        own=max(0, total - node.unallocated_memory - used),
+        used=used,
+        reserved=node.reserved_memory,
+        instances=len(node.primaries),
+        state=_word(observed) if observed else "",
+        disk_used=max(0, disk - node.free_disk),
+        disk_total=disk,
+    )
+
+
+def _word(node: LiveNode) -> str:
+    return "offline" if node.offline else "drained" if node.drained else "master" if node.master else ""

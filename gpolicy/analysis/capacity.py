@@ -16,7 +16,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import groupby
-from typing import Final
 
 from gpolicy.allocator.cluster_data import DiskTemplate, Instance, Spec, SpecPair
 from gpolicy.allocator.cluster_score import WEIGHTS, Weights
@@ -24,17 +23,16 @@ from gpolicy.allocator.engines import TooLongError, is_redundant
 from gpolicy.allocator.repeated_allocation import AllocationState
 from gpolicy.analysis import loaded_state
 from gpolicy.analysis.allocator_input import Unknown
-from gpolicy.analysis.basis import StateReport, origin_of
+from gpolicy.analysis.basis import StateReport, node_uses, origin_of
 from gpolicy.analysis.binding import Binding, Cause, Stranded, room
 from gpolicy.analysis.counted_cluster import CountedCluster, Fit
 from gpolicy.analysis.hail import as_reported, reports_disk
 from gpolicy.analysis.loaded_state import LoadedState
-from gpolicy.analysis.node_use import node_uses
+from gpolicy.analysis.node_resources import MetadataRoom, groups_of_unknown_volumes, metadata_rooms, what_if_shares
 from gpolicy.analysis.policy_limits import OF_HTOOLS, Cure, PolicyLimit, declared_limit_of, find_cure, limit_of
 from gpolicy.analysis.shown_score import Score, other_weights, score_of
 from gpolicy.analysis.side_by_side import each_cluster, side_by_side
-from gpolicy.analysis.spec_pairs import PairNames, pair_title
-from gpolicy.analysis.volume_resources import MetadataRoom, groups_of_unknown_volumes, metadata_rooms, what_if_shares
+from gpolicy.analysis.size_words import PairNames, pair_title
 from gpolicy.analysis.wanted_instance import enabled_templates, wanted_template
 from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import NO_LIMITS, Limits, limited, limits_in_force
@@ -147,18 +145,12 @@ class GroupCapacity:
             return ""
         said = why.detail or f"{why.cause.key} ({why.cause.sentence})"
         if self.cure is None:
-            way_out = (
-                "gpolicy remedy may find moves"
-                if reports_disk(self.template)
-                else "name the node (gnt-instance add -n)"
-            )
+            moves = reports_disk(self.template)
+            way_out = "gpolicy remedy may find moves" if moves else "name the node (gnt-instance add -n)"
             return f"{said}; {way_out}" if why.cause is Cause.BROKEN else said
-        fits = [
-            f"{fits:,} {pair_title(spec.name)}" for spec, fits in zip(self.specs, self.cure.fits, strict=True) if fits
-        ]
-        return (
-            f"{said}. With {', '.join(self.cure.changes)}: {', or '.join(fits) or f'{self.cure.standard:,} standard'}"
-        )
+        counts = zip(self.specs, self.cure.fits, strict=True)
+        fits = ", or ".join(f"{fits:,} {pair_title(spec.name)}" for spec, fits in counts if fits)
+        return f"{said}. With {', '.join(self.cure.changes)}: {fits or f'{self.cure.standard:,} standard'}"
 
     def called(self, group: str | None, names: PairNames) -> GroupCapacity:
         """Return a copy for `group`, whose sizes have the names `names`."""
@@ -191,7 +183,7 @@ class CapacityReport(StateReport):
     without_disk: tuple[str, ...] = ()
 
 
-_UNCHECKED: Final = (
+_UNCHECKED = (
     "the size of its physical volumes is not known, so the spindles of disks are not checked; read them (gpolicy"
     " snapshot --physical-volumes), or write pv_size and pv_count in the group's hardware"
 )
@@ -357,11 +349,10 @@ def count_cluster(counted: CountedCluster, tell: Tell) -> GroupCapacity:
     hspace_standard, hspace_fits, hspace_final, _ = theirs
     filled, why_full = counted.fill_with_minimums(final)
     stranded = Stranded(room(counted.initial.nodes.values()), room(filled.nodes.values()))
+    counts = zip(policy.minmax, fits, sizes, hspace_fits, strict=True)
     specs = [
         SpecCapacity(str(number), pair, counted.spindle_use(pair), fit.fits, fit.binding, placed, as_hspace.fits)
-        for number, (pair, fit, placed, as_hspace) in enumerate(
-            zip(policy.minmax, fits, sizes, hspace_fits, strict=True), start=1
-        )
+        for number, (pair, fit, placed, as_hspace) in enumerate(counts, start=1)
     ]
     last = policy.minmax[-1] if policy.minmax else SpecPair(std, std)
     found = GroupCapacity(

@@ -78,9 +78,8 @@ class CountedCluster:
     budget: Budget = field(default_factory=Budget, compare=False)
 
     def __post_init__(self) -> None:
-        self._known: dict[
-            cluster_data.Instance, tuple[Fit, bool]
-        ] = {}  # with whether the N+1 test kept a copy off a node
+        # with whether the N+1 test kept a copy off a node
+        self._known: dict[cluster_data.Instance, tuple[Fit, bool]] = {}
         self._tiered: dict[tuple[int, cluster_data.Instance], tuple[AllocationState, AllocationState]] = {}
         self._made: dict[frozenset[int], tuple[Candidates, Allocator] | None] = {}
 

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from heapq import heapify, heappop, heappush
 from itertools import groupby
-from typing import Final
 
 from gpolicy.allocator import cluster_data, placement
 from gpolicy.allocator.compiled_allocation import Budget, limited_allocator, memory_left
@@ -30,10 +29,10 @@ from gpolicy.ganeti.htools_reading import ALLOCATOR_PARAMETERS, HailParameters, 
 from gpolicy.ganeti.parameters import as_word
 from gpolicy.printable import clipped
 
-_LONGEST: Final = 72
+_LONGEST = 72
 
 
-_REPORTED: Final = {cluster_data.DiskTemplate.DRBD, cluster_data.DiskTemplate.PLAIN, cluster_data.DiskTemplate.FILE}
+_REPORTED = {cluster_data.DiskTemplate.DRBD, cluster_data.DiskTemplate.PLAIN, cluster_data.DiskTemplate.FILE}
 """Templates on whose storage Ganeti reports."""
 
 
@@ -125,7 +124,7 @@ def decisive(state: ClusterState, otherwise: str) -> tuple[str, ...]:
     return (*changed, *([loads] if hail_parameters(stored).monitored else []))
 
 
-_STEPS_OF_PLACEMENT: Final = 2000
+_STEPS_OF_PLACEMENT = 2000
 """Of one by lost allocations, which the engine does not do."""
 
 
@@ -214,9 +213,8 @@ class _DedicatedAllocator(Allocator):
         """Place the sizes of a tiered run by the score, in its order."""
         run = self._by_score.tiered(state, instance, limit)
         sizes = run.placed[: -len(state.placed) or None]
-        for size, some in groupby(
-            replace(one, index=-1, name="", primary=cluster_data.NO_NODE) for one in reversed(sizes)
-        ):
+        alike = (replace(one, index=-1, name="", primary=cluster_data.NO_NODE) for one in reversed(sizes))
+        for size, some in groupby(alike):
             state = self.standard(state, size, len(list(some)))
         return replace(state, failures=run.failures, attempted=run.attempted)
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
 
 from gpolicy.allocator import merge
 from gpolicy.allocator.cluster_data import DiskTemplate
@@ -21,7 +20,7 @@ from gpolicy.analysis.violations import PolicyJudge, node_verdicts
 from gpolicy.cluster.state import ClusterState, LiveInstance, LiveNode
 from gpolicy.cluster.terms import NO_LIMITS, Limits
 
-_EXTERNALLY_MIRRORED: Final = frozenset(template.value for template in DiskTemplate if template.externally_mirrored)
+_EXTERNALLY_MIRRORED = frozenset(template.value for template in DiskTemplate if template.externally_mirrored)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -206,9 +205,8 @@ class LocationFacts:
             needed = self.migration[item.primary_node]
             if not needed:
                 continue
-            targets = tuple(
-                (node.name, tuple(sorted(needed - self.receivable[node.name]))) for node in self._targets(item)
-            )
+            lacking = ((node.name, needed - self.receivable[node.name]) for node in self._targets(item))
+            targets = tuple((name, tuple(sorted(missing))) for name, missing in lacking)
             if targets and all(missing for _, missing in targets):
                 yield Unmovable(instance=item.name, primary_node=item.primary_node, targets=targets)
 
@@ -227,12 +225,8 @@ class LocationFacts:
             for tag in sorted(merge.tags_of(merge.DESIRED_PREFIX, self.tags, tuple(item.tags))):
                 having = self.at.get(tag, [])
                 if not any(node.group == group for node in having):
-                    yield DesiredLocationMissing(
-                        instance=item.name,
-                        group=self.names.get(group, group),
-                        tag=tag,
-                        elsewhere=tuple(node.name for node in having),
-                    )
+                    name, elsewhere = self.names.get(group, group), tuple(node.name for node in having)
+                    yield DesiredLocationMissing(instance=item.name, group=name, tag=tag, elsewhere=elsewhere)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -257,7 +251,7 @@ class ClusterHealth:
     conflicts: Mapping[str, int]
 
 
-CONFLICTS: Final = {
+CONFLICTS = {
     "exclusion": LocationFacts.exclusion_conflicts,
     "exclusion-domain": LocationFacts.domain_conflicts,
     "exclusion-unsatisfiable": LocationFacts.unsatisfiable,

@@ -13,9 +13,8 @@ from gpolicy.allocator.merge import Cluster, ClusterData, inconsistent_nodes
 from gpolicy.analysis.allocator_input import require
 from gpolicy.analysis.basis import Basis, Settled, on_primary, settle
 from gpolicy.analysis.counted_cluster import CountedCluster
-from gpolicy.analysis.declared_resources import declaration_notes, known_states, uncounted
 from gpolicy.analysis.hail import as_hail_reads
-from gpolicy.analysis.volume_resources import smallest_volumes, volume_notes
+from gpolicy.analysis.node_resources import declaration_notes, known_states, smallest_volumes, uncounted, volume_notes
 from gpolicy.analysis.wanted_instance import allowed_templates, enabled_templates
 from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import Limits, shared_limits
@@ -97,10 +96,8 @@ def basis_notes(settled: Settled, cluster: Cluster, group: str | None = None, *,
     notes = []
     if declared:
         if not known_states(state) and not settled.stated:
-            raise GpolicyError(
-                about(state.address, "not known: hv_state and disk_state"),
-                hint="name the policy that declares them, or read config.data on the master (local:, ssh://, snapshot)",
-            )
+            hint = "name the policy that declares them, or read config.data on the master (local:, ssh://, snapshot)"
+            raise GpolicyError(about(state.address, "not known: hv_state and disk_state"), hint=hint)
         notes = declaration_notes(state) if settled.stated else [_NOTHING_DECLARED]
     elif any(figures.declared for figures in settled.figures.values()):
         notes = uncounted(state)

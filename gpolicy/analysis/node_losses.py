@@ -14,7 +14,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from math import comb
-from typing import Final
 
 from gpolicy.allocator.cluster_data import DiskTemplate, Instance, Node
 from gpolicy.allocator.engines import engine_cluster
@@ -26,9 +25,9 @@ from gpolicy.cluster.terms import NO_LIMITS, Limits, limited
 from gpolicy.errors import RequestError
 from gpolicy.printable import count
 
-MOST_SETS: Final = 100_000
+MOST_SETS = 100_000
 """The greatest number of sets of nodes of a group that are examined; most need no simulation."""
-MOST_SIMULATED: Final = 20_000
+MOST_SIMULATED = 20_000
 """The greatest number of sets of lost nodes that one question may simulate."""
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
 
 from gpolicy.allocator.cluster_data import AllocPolicy, Disk, FailReason, Instance, InstancePolicy, Node, Spec, SpecPair
 from gpolicy.allocator.cluster_score import WEIGHTS
@@ -121,7 +120,7 @@ class PlaceReport(StateReport):
 Takes = Callable[[Instance], tuple[str, ...]]
 """Where the allocator places an instance: the names of its nodes, none if nowhere."""
 
-_MOST_SPINDLES: Final = 64
+_MOST_SPINDLES = 64
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,25 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final
 
+from gpolicy.allocator import placement as placing
 from gpolicy.allocator.cluster_data import AllocPolicy, FailReason, Instance, Node
 from gpolicy.allocator.compiled_allocation import memory_for_instances, memory_left, sets_of
 from gpolicy.allocator.engines import find_placement, is_redundant
 from gpolicy.allocator.ghc_numbers import sorted_by_score
 from gpolicy.allocator.merge import Cluster
 from gpolicy.allocator.node_changes import accepted
-from gpolicy.allocator.placement import (
-    Attempt,
-    Candidates,
-    Nodes,
-    PairCandidates,
-    Placement,
-    SingleCandidates,
-    Trial,
-    candidates_among,
-    try_each,
-)
+from gpolicy.allocator.placement import Attempt, Candidates, Nodes, PairCandidates, Placement, SingleCandidates, Trial
 from gpolicy.allocator.redundancy import CapacityRules, Instances, redundancy_predicate, settled
 from gpolicy.allocator.request_options import RequestError, RequestOptions
 from gpolicy.allocator.requests import GroupAnswer, Wanted, answer, search_for, try_each_dedicated
@@ -39,7 +29,7 @@ from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import InputError
 from gpolicy.ganeti.amounts import compared_sizes
 
-MOST_PAIRS: Final = 100_000
+MOST_PAIRS = 100_000
 """The greatest number of pairs that are listed: all those of 316 nodes. The answer is always found among all pairs."""
 
 
@@ -104,10 +94,10 @@ class PlaceSearch:
         force = self.options.ignore_soft_errors
         if self.dedicated:
             return try_each_dedicated(tried.nodes, self.wanted.instance, listed, force=force)
-        return try_each(tried.nodes, self.wanted.instance, listed, force=force, weights=self.options.weights)
+        return placing.try_each(tried.nodes, self.wanted.instance, listed, force=force, weights=self.options.weights)
 
     def _listed(self, tried: Attempted) -> Candidates:
-        listed = candidates_among(tried.nodes, tried.members, self.wanted.count, self.options.restriction)
+        listed = placing.candidates_among(tried.nodes, tried.members, self.wanted.count, self.options.restriction)
         if isinstance(listed, SingleCandidates):
             return listed
         pairs = sum(len(others) - (primary in others) for primary, others in listed.members)
@@ -207,9 +197,9 @@ def _passed_over(
     return [replace(trial, refusal=refusal) if trial.nodes in failed else trial for trial in trials]
 
 
-_MOST_DETAILS: Final = 10
+_MOST_DETAILS = 10
 """Refused candidates whose loss is looked for; the others have the same cause, without numbers."""
-_MOST_WORK: Final = 100_000
+_MOST_WORK = 100_000
 """The greatest number of sets of lost nodes, times the nodes, of a group where not all instances are mirrored."""
 
 
@@ -286,7 +276,8 @@ class _Checked:
         if self._search.dedicated:
             return next((item for item in items if is_redundant(*self._after(item), self._strict)), None)
         tried, wanted = self._tried, self._search.wanted
-        candidates = candidates_among(tried.nodes, tried.members, wanted.count, self._search.options.restriction)
+        only = self._search.options.restriction
+        candidates = placing.candidates_among(tried.nodes, tried.members, wanted.count, only)
         # over-subscription refuses primaries, and disks that Ganeti does not make refuse nodes: never single pairs
         primaries = {self._index[item.nodes[0]] for item in items}
         usable = {self._index[name] for item in items for name in item.nodes}
@@ -303,11 +294,9 @@ class _Checked:
         mirrored = all(item.template.value == "drbd" for item in (self._search.wanted.instance, *table))
         work = sets_of(len(members), self._strict.failures) * len(members)
         if self._search.left_out or (not mirrored and work > _MOST_WORK):
-            raise InputError(
-                f"whether {self._strict.failures} of {len(members)} nodes may fail after the placement takes minutes"
-                " to tell",
-                hint="allow fewer failures in the `limits` of the group",
-            )
+            question = f"whether {self._strict.failures} of {len(members)} nodes may fail after the placement"
+            hint = "allow fewer failures in the `limits` of the group"
+            raise InputError(f"{question} takes minutes to tell", hint=hint)
 
     def _after(self, item: Candidate) -> tuple[dict[int, Node], Mapping[int, Instance]]:
         """Return the group after the placement on a candidate."""

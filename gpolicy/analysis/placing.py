@@ -23,11 +23,11 @@ from gpolicy.analysis.basis import origin_of, settle
 from gpolicy.analysis.binding import OF_POLICY, Cause
 from gpolicy.analysis.hail import as_hail_reads, as_reported, decisive, not_tried, without_parameters
 from gpolicy.analysis.loaded_state import basis_notes, guaranteed
+from gpolicy.analysis.node_resources import smallest_volumes, what_if_shares
 from gpolicy.analysis.place_report import Candidate, GroupTrial, Instead, PlaceReport
 from gpolicy.analysis.place_search import PlaceSearch, under_limits, with_losses
 from gpolicy.analysis.shown_score import other_weights
-from gpolicy.analysis.spec_pairs import PairNames
-from gpolicy.analysis.volume_resources import smallest_volumes, what_if_shares
+from gpolicy.analysis.size_words import PairNames
 from gpolicy.analysis.wanted_instance import PlaceRequest, Unmade, unmade, wanted_group, wanted_instance, with_guarantee
 from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import NO_LIMITS, Limits, VolumeSize, limited, limits_in_force, shared_limits
@@ -309,10 +309,9 @@ def _by_another_word(asked: _Asked, request: PlaceRequest, instance: Instance, c
         if (report := _place(asked, replace(same, group=group.name))).ok:
             yield Instead(f"group={group.name}", report.nodes)
     tags = request.tags if len(request.tags) > 1 else ()
-    fewer = [(tag, replace(same, tags=tuple(other for other in tags if other != tag))) for tag in tags]
-    found = [
-        Instead(f"without tags={tag}", report.nodes) for tag, other in fewer if (report := _place(asked, other)).ok
-    ]
+    fewer = ((tag, replace(same, tags=tuple(other for other in tags if other != tag))) for tag in tags)
+    reports = ((tag, _place(asked, other)) for tag, other in fewer)
+    found = [Instead(f"without tags={tag}", report.nodes) for tag, report in reports if report.ok]
     yield from found
     for word, given, other in (
         ("group", request.group, replace(request if chosen_by_group else same, group=None)),

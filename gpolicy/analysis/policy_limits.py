@@ -22,8 +22,6 @@ from gpolicy.allocator.engines import is_redundant
 from gpolicy.allocator.instance_moves import InstanceMove, MoveKind, apply_move
 from gpolicy.allocator.merge import ClusterData
 from gpolicy.allocator.native.library import MoveRules
-from gpolicy.allocator.placement import Nodes
-from gpolicy.allocator.redundancy import Instances
 from gpolicy.analysis.binding import Cause
 from gpolicy.analysis.counted_cluster import CountedCluster, Fit
 from gpolicy.analysis.losses import FirstLoss
@@ -234,7 +232,7 @@ def _changes(counted: CountedCluster, loss: FirstLoss) -> Iterator[_Changed]:
 def _moves(counted: CountedCluster, loss: FirstLoss) -> Iterator[_Changed]:
     """Yield single moves after which every loss is absorbed."""
     nodes, instances, rules = counted.cluster.nodes, counted.cluster.instances, counted.rules
-    for move in islice(_possible(nodes, instances, loss), _MOST_WORK // (len(nodes) + len(instances))):
+    for move in islice(_possible(counted, loss), _MOST_WORK // (len(nodes) + len(instances))):
         moved = apply_move(nodes, move, force=False)
         if isinstance(moved, FailReason):
             continue
@@ -244,8 +242,9 @@ def _moves(counted: CountedCluster, loss: FirstLoss) -> Iterator[_Changed]:
             yield f"{old.name} on {where}", replace(counted, data=_with(counted.data, old, new))
 
 
-def _possible(nodes: Nodes, instances: Instances, loss: FirstLoss) -> Iterator[InstanceMove]:
+def _possible(counted: CountedCluster, loss: FirstLoss) -> Iterator[InstanceMove]:
     """Yield moves of instances within their group: fail-overs, then other moves, first from the nodes of the loss."""
+    nodes, instances = counted.cluster.nodes, counted.cluster.instances
     movable = [item for item in instances.values() if item.primary in nodes and not item.forthcoming]
     movable.sort(key=lambda item: nodes[item.primary].facts.name not in loss.nodes)
     for fail_over in (True, False):

@@ -1,7 +1,7 @@
 """Declared resources (hv_state, disk_state) compared with reported ones, and the effects of the difference.
 
 Ganeti stores hv_state and disk_state and computes nothing from them; htools reads the measurements of nodes.
-`gpolicy.analysis.declared_resources` defines what counts as declared; for other values the reported ones are used.
+`gpolicy.analysis.node_resources` defines what counts as declared; for other values the reported ones are used.
 Under the declared model stopped instances keep their resources; only ADMIN_offline ones release memory and CPUs.
 
     free memory = mem_total - mem_node - mem_hv - sum of the instances
@@ -20,8 +20,8 @@ from gpolicy.allocator.compiled_allocation import memory_for_instances
 from gpolicy.analysis.basis import BasisKind
 from gpolicy.analysis.binding import Binding
 from gpolicy.analysis.counted_cluster import CountedCluster, Fit
-from gpolicy.analysis.declared_resources import DeclaredNumber, declaration_notes
 from gpolicy.analysis.loaded_state import LoadedState, inconsistency_notes
+from gpolicy.analysis.node_resources import DeclaredNumber, declaration_notes
 from gpolicy.analysis.side_by_side import each_cluster
 from gpolicy.cluster.state import LiveInstance
 from gpolicy.progress import Tell

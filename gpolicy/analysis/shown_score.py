@@ -73,11 +73,10 @@ def score_of(nodes: Iterable[Node], weights: cluster_score.Weights = cluster_sco
     known = list(nodes)
     stats = cluster_score.statistics(known)
     least = {"reserved_mem_rtotal": cluster_score.least_reserved(known)}
+    values = zip(cluster_score.COMPONENTS, cluster_score.component_values(stats), weights, strict=False)
     components = tuple(
         ScoreComponent(component.name, value, weight, least.get(component.name, 0.0))
-        for component, value, weight in zip(
-            cluster_score.COMPONENTS, cluster_score.component_values(stats), weights, strict=False
-        )
+        for component, value, weight in values
     )
     return Score(cluster_score.total_score(stats, weights), components)
 

@@ -100,9 +100,8 @@ def allowed_sizes(values: Mapping[Path, Value], group: str, names: Sequence[str 
     if not isinstance(minmax, list) or not minmax or not isinstance(templates, list):
         raise GpolicyError(f"group {group}: its instance policy has no `minmax` or no `disk-templates`")
     pairs = bounds_of(minmax)
-    return AllowedSizes(
-        group, pairs, tuple(str(name) for name in templates), (*names, *(None for _ in pairs))[: len(pairs)]
-    )
+    known_names = (*names, *(None for _ in pairs))[: len(pairs)]
+    return AllowedSizes(group, pairs, tuple(map(str, templates)), known_names)
 
 
 def bounds_of(minmax: Value) -> tuple[tuple[_Bounds, _Bounds], ...]:
@@ -141,9 +140,8 @@ class PolicyJudge:
         return Verdict() if self.verdict(instance).violation else self._with_memory(instance, instance.minmem)
 
     def _with_memory(self, instance: LiveInstance, memory: int) -> Verdict:
-        return verdict_on(
-            instance, self.policy(instance), exclusive=self.state.on_exclusive_storage(instance), memory=memory
-        )
+        exclusive = self.state.on_exclusive_storage(instance)
+        return verdict_on(instance, self.policy(instance), exclusive=exclusive, memory=memory)
 
 
 def verdict_on(instance: LiveInstance, policy: AllowedSizes, *, exclusive: bool, memory: int) -> Verdict:

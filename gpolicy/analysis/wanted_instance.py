@@ -8,19 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Final
 
-from gpolicy.allocator.cluster_data import (
-    AllocPolicy,
-    Disk,
-    DiskTemplate,
-    Group,
-    Instance,
-    InstancePolicy,
-    InstanceStatus,
-    Spec,
-    SpecPair,
-)
+from gpolicy.allocator import cluster_data
+from gpolicy.allocator.cluster_data import Disk, DiskTemplate, Group, Instance, InstancePolicy, Spec, SpecPair
 from gpolicy.allocator.cluster_score import WEIGHTS, Weights
 from gpolicy.allocator.merge import DESIRED_PREFIX, EXCLUSION_PREFIX, ClusterData, tags_of
 from gpolicy.allocator.policy_check import check_ipolicy
@@ -64,7 +54,7 @@ def allowed_templates(
     return [DiskTemplate.PLAIN] if exclusive and DiskTemplate.PLAIN in allowed else allowed
 
 
-_CAUSES: Final = {SpindleFault.TOO_FEW: Cause.TOO_FEW_SPINDLES, SpindleFault.SHARED: Cause.SHARED_STORAGE}
+_CAUSES = {SpindleFault.TOO_FEW: Cause.TOO_FEW_SPINDLES, SpindleFault.SHARED: Cause.SHARED_STORAGE}
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +84,7 @@ def unmade(
     return None
 
 
-NEW: Final = "new"
+NEW = "new"
 """The name of an instance that has none yet."""
 
 
@@ -175,7 +165,7 @@ def wanted_instance(request: PlaceRequest, group: Group | None, state: ClusterSt
         disk=charged_space(template, [disk.size for disk in disks]),
         disks=disks,
         vcpus=amounts["vcpus"],
-        status=InstanceStatus.RUNNING,
+        status=cluster_data.InstanceStatus.RUNNING,
         template=template,
         spindle_use=amounts["spindle-use"],
         tags=request.tags,
@@ -213,7 +203,7 @@ def _template(request: PlaceRequest, group: Group | None, state: ClusterState, d
         return wanted_template(request.template, enabled)
     filled = {node.group for node in data.nodes}
     groups = [item for item in data.groups if item.index in filled] or data.groups  # groups with nodes
-    open_groups = [item for item in groups if item.alloc_policy is not AllocPolicy.UNALLOCABLE]
+    open_groups = [item for item in groups if item.alloc_policy is not cluster_data.AllocPolicy.UNALLOCABLE]
     allowed = [
         template
         for item in ([group] if group else open_groups or groups)
@@ -246,9 +236,8 @@ def _disks(request: PlaceRequest, std: Spec, template: DiskTemplate, data: Clust
 def spec_disks(spec: Spec, *, exclusive: bool) -> tuple[Disk, ...]:
     """Return the disks of an instance of size `spec`; under exclusive storage they share its spindles."""
     each, rest = divmod(spec.spindle_use, spec.disk_count) if spec.disk_count else (0, 0)
-    return tuple(
-        Disk(spec.disk_size, each + (number < rest) if exclusive else None) for number in range(spec.disk_count)
-    )
+    spindles = (each + (number < rest) if exclusive else None for number in range(spec.disk_count))
+    return tuple(Disk(spec.disk_size, share) for share in spindles)
 
 
 def size_of(pair: SpecPair, bound: str, state: ClusterState, group: str) -> Spec:
@@ -295,10 +284,8 @@ def of_spec(request: PlaceRequest, spec: Spec, state: ClusterState, group: str |
 
 def _check_places(request: PlaceRequest, state: ClusterState) -> None:
     if request.networks and not any(group.networks for group in state.groups.values()):
-        raise GpolicyError(
-            about(state.address, "not known: which networks the groups are connected to"),
-            hint="leave the networks out, or read the cluster from hscan text",
-        )
+        hint = "leave the networks out, or read the cluster from hscan text"
+        raise GpolicyError(about(state.address, "not known: which networks the groups are connected to"), hint=hint)
     unknown = [name for name in request.nodes or () if name not in state.nodes]
     if unknown:
         hint = did_you_mean(unknown[0], state.nodes, "name nodes, or the first part of a name that only one node has")

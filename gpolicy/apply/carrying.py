@@ -303,11 +303,9 @@ class Carrier:
             if item not in ours:
                 self.note(f"also changed, not by this {self.plan.noun}: {told(item)}")
         if ours:
-            raise CarryingError(
-                "somebody else has changed objects that the remaining steps touch; those steps were not begun",
-                differences=ours,
-                hint=f"make a fresh {self.plan.noun}; the journal has what was done so far, and --rollback undoes it",
-            )
+            text = "somebody else has changed objects that the remaining steps touch; those steps were not begun"
+            hint = f"make a fresh {self.plan.noun}; the journal has what was done so far, and --rollback undoes it"
+            raise CarryingError(text, differences=ours, hint=hint)
 
     # --- the journal -----------------------------------------------------------------------------------------------
 

@@ -272,9 +272,8 @@ class RapiRunner:
         if job is None:
             return jobs.JobOutcome(jobs.JobResult.UNKNOWN, "the answer is not a job number")
         watch.job(job)
-        return self.follow(job, watch) or jobs.JobOutcome(
-            jobs.JobResult.UNKNOWN, "Ganeti does not know the job any more", job
-        )
+        unknown = jobs.JobOutcome(jobs.JobResult.UNKNOWN, "Ganeti does not know the job any more", job)
+        return self.follow(job, watch) or unknown
 
     def marked_jobs(self, start: str) -> list[jobs.MarkedJob]:
         """Return the jobs whose marks begin with `start`."""

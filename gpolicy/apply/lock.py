@@ -19,15 +19,14 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Final
 
 from gpolicy.cluster.master import SshMaster
 from gpolicy.cluster.process import end, run, start
 from gpolicy.errors import GpolicyError
 
-_HELD: Final = 75  # exit code of flock when somebody else has the lock
-_SECONDS: Final = 30.0
-_LONGEST: Final = 300
+_HELD = 75  # exit code of flock when somebody else has the lock
+_SECONDS = 30.0
+_LONGEST = 300
 
 
 def lock_name(cluster: str, uuid: str | None) -> str:

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Final
 
 from gpolicy.apply import journals, work
 from gpolicy.apply.carrying import ApplyError, Carrier, CarryingError, StoppedError, effect_name, told, written_serials
@@ -28,7 +27,7 @@ from gpolicy.plan.step import Procedure
 from gpolicy.progress import Tell, silent
 from gpolicy.remedy.saved_remedy import SavedRemedy, Supposed, moved_residents, residents_of
 
-_CHANGED: Final = "the cluster has changed since the {} was made; nothing was done"
+_CHANGED = "the cluster has changed since the {} was made; nothing was done"
 
 
 class RefusedError(ApplyError):
@@ -350,10 +349,9 @@ class PlanRun(Carrier):
             yield
             self.journal.write(journals.EventName.END, outcome="done")
         except BaseException as error:
+            outcome = "stopped" if isinstance(error, StoppedError) else "failed"
             with suppress(journals.JournalError):
-                self.journal.write(
-                    journals.EventName.END, outcome="stopped" if isinstance(error, StoppedError) else "failed"
-                )
+                self.journal.write(journals.EventName.END, outcome=outcome)
             if isinstance(error, journals.JournalError):
                 raise CarryingError(error.message) from None
             raise

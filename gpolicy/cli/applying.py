@@ -27,8 +27,8 @@ from gpolicy.errors import ExitCode, UsageError
 from gpolicy.impact.declared_guards import measures_nodes
 from gpolicy.plan.effects import effect_words
 from gpolicy.plan.plan import Plan, check_safe
-from gpolicy.plan.signature import Signers
 from gpolicy.plan.step import Procedure
+from gpolicy.plan.trust import Signers
 from gpolicy.printable import Painter, Tone, as_text, count
 from gpolicy.remedy.saved_remedy import read_procedure
 from gpolicy.report.values_text import value_text

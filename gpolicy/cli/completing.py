@@ -319,7 +319,7 @@ def _request(line: _Line, word: str) -> Choices:
     if equals:
         lists = {"group": _groups, "template": _templates, "nodes": _nodes}
         return ((f"{key}={value}", about) for value, about in (lists[key](line, "") if key in lists else ()))
-    from gpolicy.analysis.request_words import KEYS  # noqa: PLC0415
+    from gpolicy.analysis.size_words import KEYS  # noqa: PLC0415
 
     return (*_plain(_pairs(line), "size of the policy"), *_plain(f"{name}=" for name in KEYS), (FILES, ""))
 

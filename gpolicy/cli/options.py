@@ -29,7 +29,7 @@ from gpolicy.report.forms import COMMENT_BUDGET, LEAST_BUDGET, SUFFIXES, Display
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from gpolicy.plan.signature import Signers
+    from gpolicy.plan.trust import Signers
     from gpolicy.what_if.supposing import WhatIf
 
 
@@ -263,7 +263,7 @@ def policy_path(path: Path | None, option: Path | None) -> Path | None:
 
 def signers_for(plan: Path, allowed: Path | None, signature: Path | None) -> Signers | None:
     """Return the required signer of `plan`, None if none is required."""
-    from gpolicy.plan.signature import Signers  # noqa: PLC0415
+    from gpolicy.plan.trust import Signers  # noqa: PLC0415
 
     if allowed is None:
         if signature is not None:

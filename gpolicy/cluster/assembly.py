@@ -200,9 +200,7 @@ def _check(where: str, field: str, name: str, number: Value) -> None:
         raise InputError(message, hint=f"{_CORRECT}: computing with such a number would not end")
 
 
-CLUSTER_SINGLES: Final = tuple(
-    parameter.name for parameter in parameters_of(Level.CLUSTER) if parameter.family not in FAMILIES
-)
+CLUSTER_SINGLES: Final = tuple(item.name for item in parameters_of(Level.CLUSTER) if item.family not in FAMILIES)
 """Parameters of the cluster that are a key of their own. Every other key of the cluster, unless it is a family, is not
 policy and may be a secret (host keys, certificates, OS parameters); it is never read."""
 

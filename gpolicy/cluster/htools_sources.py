@@ -55,15 +55,13 @@ def simulated_state(text: str, *, source: str | None = None) -> state.ClusterSta
         if exclusive:
             own["ndparams", "exclusive_storage"] = True
         name = htools_formats.group_name(number)
-        groups[name] = state.LiveGroup(
-            name=name, own=own, effective=fill(own, cluster, Level.GROUP), position=number - 1
-        )
+        effective = fill(own, cluster, Level.GROUP)
+        groups[name] = state.LiveGroup(name=name, own=own, effective=effective, position=number - 1)
         for place in range(1, count + 1):
             spindles: Values = {("ndparams", "spindle_count"): resources.spindles_total}
-            node = state.LiveNode(
-                name=htools_formats.node_name(number, place), group=name, own=spindles, resources=resources
-            )
-            nodes[node.name] = replace(node, master=not nodes, position=len(nodes))
+            called = htools_formats.node_name(number, place)
+            node = state.LiveNode(name=called, group=name, own=spindles, resources=resources)
+            nodes[called] = replace(node, master=not nodes, position=len(nodes))
     return state.ClusterState(
         source=source or f"sim:{text}",
         name="",

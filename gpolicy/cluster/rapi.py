@@ -114,16 +114,11 @@ def _frame(info_answer: Value, groups_answer: Value, source: str) -> state.Clust
     own = assembly.cluster_values(info, families)
     groups = records_of(groups_answer, where)
     # the parameters that no server sends, or not this one, perhaps of an older release
-    absent = (
-        key for key in (*assembly.CLUSTER_SINGLES, *_SENT_FAMILIES) if key not in {*info.fields, "modify_etc_hosts"}
-    )
+    known = {*info.fields, "modify_etc_hosts"}
+    absent = (key for key in (*assembly.CLUSTER_SINGLES, *_SENT_FAMILIES) if key not in known)
     missing = (state.Unreadable(level=Level.CLUSTER, prefix=(key,)) for key in absent)
     hidden = [family for family in _OF_GROUPS if any(f"custom_{family}" not in group.fields for group in groups)]
-    gaps = (
-        *state.HIDDEN_BY_RAPI,
-        *missing,
-        *(state.Unreadable(level=Level.GROUP, prefix=(family,)) for family in hidden),
-    )
+    of_groups = (state.Unreadable(level=Level.GROUP, prefix=(family,)) for family in hidden)
     return state.ClusterState(
         source=source,
         name=info.name("name"),
@@ -132,7 +127,7 @@ def _frame(info_answer: Value, groups_answer: Value, source: str) -> state.Clust
         groups=assembly.by_name((_group(record, own) for record in groups), where, in_order=True),
         nodes={},
         instances={},
-        unreadable=gaps,
+        unreadable=(*state.HIDDEN_BY_RAPI, *missing, *of_groups),
     )
 
 

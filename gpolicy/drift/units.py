@@ -7,7 +7,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
-from typing import Final
 
 from gpolicy.cluster.state import ClusterState
 from gpolicy.drift.comparing import Drift
@@ -117,9 +116,8 @@ class ValueUnits:
         assert parameter is not None, leaf.path  # noqa: S101 (only parameters are leaves)
 
         def write(draft: value_edits.Draft) -> value_edits.ValuePlace:
-            value_edits.ValueWriter(draft, place).write(
-                leaf.pointer, parameter, node, (items[0].declared, items[0].found)
-            )
+            values = (items[0].declared, items[0].found)
+            value_edits.ValueWriter(draft, place).write(leaf.pointer, parameter, node, values)
             return place, leaf.pointer
 
         may_change = frozenset((label, leaf.path) for label in labels)
@@ -304,9 +302,8 @@ def _write_cluster_tags(draft: value_edits.Draft, policy: Policy, difference: _D
     plain = {tag for tag, place in added.items() if not place}
     if plain or own & missing:
         if policy.cluster is None:
-            raise value_edits.UnwritableError(
-                f"no document declares a cluster that the tag {min(plain)} could be added to"
-            )
+            said = f"no document declares a cluster that the tag {min(plain)} could be added to"
+            raise value_edits.UnwritableError(said)
         wrote.append(_write_list(draft, policy.cluster, (frozenset(plain), missing)))
     return wrote[0]
 
@@ -340,7 +337,7 @@ def _add_rule(draft: value_edits.Draft, policy: Policy, tag: str) -> value_edits
 
 NODES = ("nodes",)
 REMOVED = ("removed",)
-_IDENTITY: Final = frozenset({"gpolicy", "kind", "name", "description"})
+_IDENTITY = frozenset({"gpolicy", "kind", "name", "description"})
 """All that the document of a removed group may have besides `removed`."""
 
 

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
-from typing import Final
 
 from gpolicy.checking.checking import check_by_settings
 from gpolicy.checking.settings_tables import settings_for
@@ -183,10 +182,10 @@ def _named(keys: Iterable[Key]) -> str:
     return some(sorted(f"{name} {'.'.join(path)}" for name, path in keys), 3)
 
 
-MOST_PROOFS: Final = 200
+MOST_PROOFS = 200
 """How often one run checks the policy; each costs as much as `gpolicy check`."""
 
-_NO_TIME: Final = f"after {MOST_PROOFS} checks it was not tried: run it again"
+_NO_TIME = f"after {MOST_PROOFS} checks it was not tried: run it again"
 
 
 class UnitWriter:
@@ -263,7 +262,7 @@ class UnitWriter:
         return fault
 
 
-_WAIVED: Final = "a waiver accepts it until {}: remove that first"
+_WAIVED = "a waiver accepts it until {}: remove that first"
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,11 +28,10 @@ from gpolicy.allocator.merge import Cluster
 from gpolicy.allocator.placement import Nodes
 from gpolicy.allocator.request_options import RequestOptions
 from gpolicy.analysis.allocator_input import Unknown, aside, cluster_data, require
-from gpolicy.analysis.basis import Settled, origin_of, settle
+from gpolicy.analysis.basis import Settled, node_uses, origin_of, settle
 from gpolicy.analysis.binding import of_move
 from gpolicy.analysis.hail import decisive, hails_cluster, not_tried, without_parameters
 from gpolicy.analysis.loaded_state import basis_notes
-from gpolicy.analysis.node_use import node_uses
 from gpolicy.analysis.place_report import Candidate
 from gpolicy.analysis.wanted_instance import unmade
 from gpolicy.cluster.state import ClusterState, LiveInstance

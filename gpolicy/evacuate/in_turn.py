@@ -16,10 +16,9 @@ from gpolicy.allocator.instance_moves import InstanceMove, MoveKind
 from gpolicy.allocator.merge import ALLOW_MIGRATION_PREFIX, MIGRATION_PREFIX, Cluster, tagged_values, tags_of
 from gpolicy.allocator.placement import Nodes
 from gpolicy.analysis.allocator_input import require
-from gpolicy.analysis.basis import origin_of
+from gpolicy.analysis.basis import node_uses, origin_of
 from gpolicy.analysis.health import LocationFacts
 from gpolicy.analysis.loaded_state import basis_notes, load_state
-from gpolicy.analysis.node_use import node_uses
 from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import InputError
 from gpolicy.evacuate.clearing import Cleared, Clearing

@@ -268,10 +268,8 @@ def cluster_modify(assignments: Assignments, *, version: str) -> Command:
     if len(routes) > 1:
         reason = "some of these can be set on the command line only, others through RAPI only"
         raise InexpressibleError((), sorted(map(".".join, values)), reason, "set them in separate commands")
-    return _command(
-        ["gnt-cluster", "modify", *options(values)] if Route.RAPI not in routes else None,
-        call("PUT", ("modify",), fields(values)) if Route.ARGV not in routes else None,
-    )
+    argv = ["gnt-cluster", "modify", *options(values)] if Route.RAPI not in routes else None
+    return _command(argv, call("PUT", ("modify",), fields(values)) if Route.ARGV not in routes else None)
 
 
 def group_add(name: str, assignments: Assignments, *, version: str = DEFAULT_VERSION) -> Command:
@@ -290,19 +288,16 @@ def object_modify(level: Level, name: str, assignments: Assignments, *, version:
     values = _checked(assignments, level, version)
     check_name(level, name)
     method = "POST" if level is Level.NODE else "PUT"
-    return _command(
-        [_PROGRAMS[level], "modify", *options(values), *_positional(name)],
-        call(method, (_COLLECTIONS[level], name, "modify"), fields(values)),
-    )
+    argv = [_PROGRAMS[level], "modify", *options(values), *_positional(name)]
+    return _command(argv, call(method, (_COLLECTIONS[level], name, "modify"), fields(values)))
 
 
 def group_rename(old: str, new: str) -> Command:
     """Return the command that renames a group; its nodes, tags and networks stay with it."""
     check_name("group", old)
     check_name("group", new)
-    return _command(
-        ["gnt-group", "rename", *_positional(old, new)], call("PUT", ("groups", old, "rename"), {"new_name": new})
-    )
+    request = call("PUT", ("groups", old, "rename"), {"new_name": new})
+    return _command(["gnt-group", "rename", *_positional(old, new)], request)
 
 
 def group_remove(name: str) -> Command:
@@ -318,10 +313,8 @@ def assign_nodes(group: str, nodes: Iterable[str]) -> Command:
     if not names:
         reason = "with no node named Ganeti moves every node of the cluster"
         raise InexpressibleError(("group", group, "nodes"), names, reason, "name the nodes that are to move")
-    return _command(
-        ["gnt-group", "assign-nodes", *_positional(group, *names)],
-        call("PUT", ("groups", group, "assign-nodes"), {"nodes": list(names)}),
-    )
+    request = call("PUT", ("groups", group, "assign-nodes"), {"nodes": list(names)})
+    return _command(["gnt-group", "assign-nodes", *_positional(group, *names)], request)
 
 
 def _tags(verb: str, method: str, level: Level, name: str | None, tags: Iterable[str]) -> Command:
@@ -336,9 +329,8 @@ def _tags(verb: str, method: str, level: Level, name: str | None, tags: Iterable
         raise InexpressibleError(("tags",), name, "the tags of the cluster take no name", "leave the name out")
     objects = () if level is Level.CLUSTER else (check_name(level, name),)
     collection = (_COLLECTIONS[level], *objects) if objects else ()
-    return _command(
-        [_PROGRAMS[level], verb, *_positional(*objects, *wanted)], call(method, (*collection, "tags"), tags=wanted)
-    )
+    argv = [_PROGRAMS[level], verb, *_positional(*objects, *wanted)]
+    return _command(argv, call(method, (*collection, "tags"), tags=wanted))
 
 
 add_tags: Final = partial(_tags, "add-tags", "PUT")

@@ -4,27 +4,157 @@ The room of a size is what may be added until hail refuses the size: instances o
 there, one after the other, where hail places them. (What fits times the size would be more: small instances take the
 room of a large one on each node long before all nodes are full.) The room is used up at the growth of the resource for
 which hail refuses the size then (`day_range`).
+
+That growth is of use, which adds up, unlike what fits: added nodes change what fits, and what fits is no linear count.
+An instance counts in the group that its primary node has today, so a group that is renamed, or gets nodes with their
+instances, does not grow. An instance that moves to another group is growth of that one.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator
+from calendar import timegm
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from math import ceil, inf
-from typing import Final
+from itertools import pairwise
+from math import ceil, inf, sqrt
+from pathlib import Path
+from statistics import NormalDist
+from time import strptime
+from typing import Final, NamedTuple
 
-from gpolicy.allocator.cluster_data import Spec
+from gpolicy.allocator.cluster_data import Instance, Spec
 from gpolicy.allocator.repeated_allocation import AllocationState
+from gpolicy.analysis.basis import settle_readable
 from gpolicy.analysis.binding import Cause
 from gpolicy.analysis.capacity import CapacityReport, GroupCapacity
 from gpolicy.analysis.counted_cluster import CountedCluster
 from gpolicy.analysis.loaded_state import LoadedState
+from gpolicy.cluster.state import ClusterState
+from gpolicy.cluster.state_files import read_snapshot
 from gpolicy.errors import GpolicyError
-from gpolicy.growth.day_range import LEAST_WEEKS, Point, day_range
-from gpolicy.growth.history import Amounts, History, amounts_of
+from gpolicy.fleet.choosing import snapshots_of
 from gpolicy.printable import count, named
+from gpolicy.progress import Tell
+from gpolicy.provenance import FORM
+
+Point = tuple[float, float]
+"""A day, and what is used then."""
+LEAST_WEEKS: Final = 5
+"""With fewer increments, of a week or more each, nothing is said: their variance says too little."""
+_WEEK: Final = 6.5  # days: timers are late now and then
+_Z: Final = NormalDist().inv_cdf(0.95)
+
+
+def day_range(points: Sequence[Point], room: float) -> tuple[float, float, float, float] | None:
+    """Return the growth a day, and the earliest, the likely and the latest day on which `room` more is used.
+
+    That is more than at the last of `points`, from which on days count; they are infinite where it never is. None where
+    the points, the oldest first, are too few.
+
+    Use grows by steps: an instance, a batch of them, now and then a removal. So what a week adds is taken as a draw
+    from a distribution: the weeks of the past give its mean and variance, and the weeks to come are more draws. A
+    forecast of `days` has the variance of these days and that of the measured growth itself: `variance * days * (1 +
+    days / span)`. The range ends where the room is as far off as a draw of Student's t distribution is in one of twenty
+    cases at each side, so nine of ten fillings lie in it. Whole weeks hide the rhythm of a week. A batch widens the
+    range, since nothing tells whether it will come again. Source: Fieller, "Some problems in interval estimation"
+    (1954).
+    """
+    kept = list(points[-1:])
+    for point in reversed(points):
+        kept += [point] if kept[-1][0] - point[0] >= _WEEK else []
+    steps = [(day - before, used - less) for (day, used), (before, less) in pairwise(kept)]
+    if len(steps) < LEAST_WEEKS:
+        return None
+    span, freedom = kept[0][0] - kept[-1][0], len(steps) - 1
+    growth = (kept[0][1] - kept[-1][1]) / span
+    variance = sum((step - growth * days) ** 2 / days for days, step in steps) / freedom
+    # Student's t, Abramowitz and Stegun 26.7.5
+    quantile = _Z + (_Z**3 + _Z) / (4 * freedom) + (5 * _Z**5 + 16 * _Z**3 + 3 * _Z) / (96 * freedom**2)
+    spread, middle = quantile**2 * variance, room / growth if growth > 0 else inf
+    if room <= 0 or spread == 0:
+        same = 0.0 if room <= 0 else middle
+        return growth, same, same, same
+    # (room - growth * days) ** 2 = spread * days * (1 + days / span)
+    square, linear = growth**2 - spread / span, 2 * room * growth + spread
+    root = linear + sqrt(max(0.0, linear**2 - 4 * square * room**2))
+    has_end = growth > 0 and square > 0  # the slowest growth that the past allows is still growth
+    return growth, 2 * room**2 / root if root > 0 else inf, middle, root / (2 * square) if has_end else inf
+
+
+_OLDEST: Final = 182  # days back
+_NAMED: Final = "%Y%m%dT%H%M%SZ"
+Amounts = Counter[str]
+"""What is used: memory and disk (MiB), cpus, spindles (physical volumes), spindle_use."""
+
+
+class History(NamedTuple):
+    """What groups used, by the day (0: now, those before are negative), and `notes` on the snapshots left out."""
+
+    use: Mapping[float, Mapping[str, Amounts]]
+    notes: tuple[str, ...]
+
+    def points(self, group: str, resource: str) -> tuple[Point, ...]:
+        """Return the use of a resource by a group, the oldest first."""
+        return tuple((day, self.use[day][group][resource]) for day in sorted(self.use) if group in self.use[day])
+
+
+def read_history(directory: Path, state: ClusterState, homes: Mapping[str, str], at: str, tell: Tell) -> History:
+    """Return what groups used in the snapshots of a directory, and in `state`, which was read at `at`.
+
+    `homes` are the groups of nodes. One snapshot a week is read, of half a year: more files take no more time. What
+    cannot be read, or is of another cluster or later, is left out with a note.
+    """
+    now, use = _days(at, FORM), {0.0: _used_by_group(state, homes)}
+    left_out, chosen = Counter[str](), dict[int, Path]()
+    for path in snapshots_of(directory, ""):
+        age = now - _days(path.stem, _NAMED)
+        left_out["later than the state"] += age < 0
+        if 0 <= age <= _OLDEST:
+            chosen[round(age) // 7] = path  # the newest one of the week
+    for number, path in enumerate(chosen.values(), 1):
+        tell(f"snapshot {number} of {len(chosen)}")
+        try:
+            old = read_snapshot(path)
+            uuids = {state.cluster.identity.uuid, old.cluster.identity.uuid} - {None}
+            left_out["of another cluster"] += (is_other := len(uuids) > 1)
+            if not is_other:
+                use.setdefault(_days(path.stem, _NAMED) - now, _used_by_group(old, homes))
+        except GpolicyError:
+            left_out["unreadable"] += 1
+    said = ", ".join(f"{number} {why}" for why, number in left_out.items() if number)
+    none = "" if chosen else f"{directory} has no snapshots of `gpolicy snapshot --all --save DIR` until then"
+    said = f"{count(left_out.total(), 'snapshot')} of {directory} left out: {said}" if said else none
+    return History(use, (said,) if said else ())
+
+
+def _days(text: str, form: str) -> float:
+    """Return a time as days since 1970; the end of times for a name that is none."""
+    try:
+        return timegm(strptime(text, form)) / 86_400
+    except ValueError:
+        return float(10**7)
+
+
+def _used_by_group(state: ClusterState, homes: Mapping[str, str]) -> dict[str, Amounts]:
+    """Return what the instances of each group use; groups with instances that htools cannot read are left out."""
+    data = settle_readable(state).data
+    groups = {node.index: homes.get(node.name, data.groups[node.group].name) for node in data.nodes}
+    nothing = dict.fromkeys(("memory", "disk", "cpus", "spindles", "spindle_use"), 0)
+    found = {group: Amounts(nothing) for group in groups.values()}
+    for instance in data.instances:
+        found[groups[instance.primary]].update(amounts_of(instance))
+    return found
+
+
+def amounts_of(instance: Instance) -> Amounts:
+    """Return what an instance uses as the allocator counts it, its disk on each of its nodes."""
+    memory, cpus = instance.memory * instance.uses_memory, instance.vcpus * instance.online
+    spindles, use = instance.total_spindles or 0, instance.spindle_use
+    return Amounts(memory=memory, disk=instance.disk, cpus=cpus, spindles=spindles, spindle_use=use)
+
 
 _RESOURCES: Final = {
     **dict.fromkeys((Cause.MEMORY, Cause.RESERVE, Cause.REDUNDANCY, Cause.NODE_FAILURES, Cause.BROKEN), "memory"),

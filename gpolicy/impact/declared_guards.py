@@ -12,15 +12,14 @@ from typing import Final, TypeVar
 
 from gpolicy.analysis.basis import BasisKind
 from gpolicy.analysis.node_losses import GroupRedundancy
-from gpolicy.analysis.spec_pairs import MINMAX, PairNames, names_by_object, pair_names, size_title
+from gpolicy.analysis.size_words import MINMAX, PairNames, names_by_object, pair_names, size_title
 from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import Terms
 from gpolicy.errors import GpolicyError
 from gpolicy.ganeti.amounts import exact_size
 from gpolicy.impact.capacity_change import CapacityChange, FitChange, GroupCapacityChange, capacity_change
-from gpolicy.impact.comparison import Sides
+from gpolicy.impact.comparison import Sides, ViolationChange, violators
 from gpolicy.impact.impact import GroupRedundancyChange, Impact, RedundancyChange, impact
-from gpolicy.impact.violation_change import ViolationChange, violators
 from gpolicy.plan.built_in_guards import GuardResult
 from gpolicy.plan.changes import NAME, Change, ChangeAction, LeftOut
 from gpolicy.plan.plan import Plan
@@ -418,11 +417,8 @@ def _survival(guard: Guard, change: GroupRedundancyChange, after: GroupRedundanc
         lost = f"; {count(after.unmirrored, 'instance')} without a mirror cannot fail over" if after.unmirrored else ""
         return True, f"{survives}, at least {guard.shown_limit}{lost}"
     if after.unavailable is not None or (after.asked < guard.limit <= after.nodes and not after.not_absorbed):
-        reason = (
-            after.unavailable
-            or f"only {count(after.asked, 'failure')} at once {'was' if after.asked == 1 else 'were'} examined"
-        )
-        return False, f"{title}: cannot be measured: {reason}"
+        examined = f"{count(after.asked, 'failure')} at once {'was' if after.asked == 1 else 'were'} examined"
+        return False, f"{title}: cannot be measured: {after.unavailable or f'only {examined}'}"
     text = f"{survives}, fewer than {guard.shown_limit}"
     for loss in after.not_absorbed[:1]:
         first = loss.homeless[0]

@@ -11,11 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import Final
 
 from gpolicy.analysis.binding import Explained
+from gpolicy.analysis.node_resources import smallest_volume
 from gpolicy.analysis.violations import bounds_of
-from gpolicy.analysis.volume_resources import smallest_volume
 from gpolicy.cluster.state import ClusterState, LiveDisk, LiveInstance, LiveNode
 from gpolicy.cluster.terms import SpindleFault, VolumeSize, VolumeTerms, spindle_refusal
 from gpolicy.cluster.volume_pools import VolumePools, VolumesFrom, own_group, pools_of
@@ -23,7 +22,7 @@ from gpolicy.ganeti.releases import release_key
 from gpolicy.impact.comparison import Sides
 from gpolicy.policy.model import Hardware
 
-_GANETIS: Final = VolumeTerms()
+_GANETIS = VolumeTerms()
 
 
 class Turn(Enum):
@@ -204,13 +203,13 @@ class ExclusiveStorageChange:
     """Nodes of which Ganeti 3.0 and 3.1 cannot report disk and spindles."""
 
 
-_TROUBLES: Final = {
+_TROUBLES = {
     SpindleFault.SHARED: DiskTrouble.SPINDLES_LEFT,
     SpindleFault.MISSING: DiskTrouble.NO_SPINDLES,
     SpindleFault.TOO_FEW: DiskTrouble.TOO_FEW_SPINDLES,
 }
 
-_FIRST_DEFECT: Final = (3, 0)  # before, Python compared a number with text without complaint
+_FIRST_DEFECT = (3, 0)  # before, Python compared a number with text without complaint
 
 
 def exclusive_storage_change(compared: Sides, promised: Mapping[str, Hardware]) -> ExclusiveStorageChange:

@@ -21,9 +21,8 @@ from gpolicy.analysis.shown_score import Score, score_of
 from gpolicy.cluster.terms import LimitsInForce
 from gpolicy.errors import GpolicyError
 from gpolicy.impact.capacity_change import CapacityChange, capacity_change
-from gpolicy.impact.comparison import LoadedSides, Sides, measure_sides
+from gpolicy.impact.comparison import LoadedSides, Sides, ViolationChange, measure_sides, violation_change
 from gpolicy.impact.exclusive_storage_change import ExclusiveStorageChange, exclusive_storage_change
-from gpolicy.impact.violation_change import ViolationChange, violation_change
 from gpolicy.policy.model import Hardware
 from gpolicy.progress import Tell, after_work, silent
 from gpolicy.remedy.faults import Fault, FaultKind

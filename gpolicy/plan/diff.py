@@ -101,9 +101,8 @@ class _Diff:
             after = fill(own_after, self.groups_after.get(group_after) or of_group, Level.NODE)
             if moves and desired.group is not None:
                 risk = changes.RISK_OF_ACTION[ChangeAction.MOVE], _silent_changes(before, after, desired.leaves)
-                self._add(
-                    Level.NODE, node.name, changes.MEMBERSHIP, (node.group, group_after), desired.group.span, risk
-                )
+                move = (node.group, group_after)
+                self._add(Level.NODE, node.name, changes.MEMBERSHIP, move, desired.group.span, risk)
             self._leaves(Level.NODE, node.name, desired.leaves, node.own, before, after)
         self._tags(Level.NODE, node.name, desired.tags, node.tags)
 

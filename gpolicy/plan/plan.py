@@ -62,11 +62,6 @@ class Plan(Procedure):
     findings: tuple[Finding, ...] = ()
 
     @property
-    def all_findings(self) -> tuple[Finding, ...]:
-        """The findings, each with those that only follow from it behind it."""
-        return tuple(told(self.findings))
-
-    @property
     def serials(self) -> dict[str, int | None]:
         """The versions of the objects that the plan touches, by object."""
         return {name: item.identity.serial_no for name, item in self.observed.items()}
@@ -339,7 +334,7 @@ PLAN_LAST: Final = Shape(Plan, optional="declared_guards pair_names terms part l
     unreadable=_UNREADABLE,
     part=Shape(Part).with_keys("only exclude"),
     left_out=Shape(LeftOut).with_keys("object keys action", object=_OBJECT_NAME, keys=_OWN_KEYS),
-    findings=Key(_FINDING, "all_findings"),
+    findings=Key(Many(_FINDING), lambda plan: list(told(plan.findings))),
     summary=Key(
         Shape(Plan, optional="left_out").with_keys(
             "changes steps unreadable left_out safe",

@@ -28,10 +28,9 @@ from gpolicy.plan.built_in_guards import JUDGED_WITHOUT_CLUSTER, OVERRIDABLE, Gu
 from gpolicy.plan.changes import Change, ChangeAction, LeftOut, NotCompared, Objection, Part
 from gpolicy.plan.effects import Effect, Observed, level_of
 from gpolicy.plan.plan import ANSWER, FORMAT_VERSION, Plan, plan_as_json
-from gpolicy.plan.rebuilding import contradictions, first_difference, rebuilt
-from gpolicy.plan.signature import Signers, signer_of
 from gpolicy.plan.step import Procedure
 from gpolicy.plan.steps import StepBasis, make_steps
+from gpolicy.plan.trust import Signers, contradictions, first_difference, rebuilt, signer_of
 from gpolicy.policy.kinds import BUILT_IN, Guard, Measure
 from gpolicy.policy.source_file import Located
 from gpolicy.printable import one_line

@@ -233,11 +233,9 @@ class CollectionPlace:
             return first
         floor = self.file.line_of(previous) if previous else 0
         indentation = _indentation_of(self.file.line(first))
-        while (
-            first - 1 > floor
-            and _is_comment(above := self.file.line(first - 1))
-            and _indentation_of(above) == indentation
-        ):
+        while first - 1 > floor and _is_comment(above := self.file.line(first - 1)):
+            if _indentation_of(above) != indentation:
+                break
             first -= 1
         return first
 

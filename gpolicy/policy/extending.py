@@ -162,8 +162,10 @@ def _merge(declared: Object, bases: list[Object], report: Callable[[Finding], No
             if below is None:
                 layers[path] = _Layers(leaf)
                 continue
-            if path not in declared.leaves and below.disagree_with(leaf):
-                conflicts[path] = (below.top, leaf)
+            top = below.top
+            overrides = any(item.document is top.document for item in leaf.overridden)
+            if path not in declared.leaves and top.value != leaf.value and not overrides:
+                conflicts[path] = (top, leaf)
             below.put(leaf)
     for one, other in conflicts.values():
         name = ".".join(one.path)
@@ -204,12 +206,6 @@ class _Layers:
         self.top = leaf
         self._below: dict[int, Leaf] | None = None
         """The lower layers, the nearest last; None if they are those that the top overrides anyway."""
-
-    def disagree_with(self, later: Leaf) -> bool:
-        """Return whether `later` contradicts the top layer without having overridden it itself."""
-        return self.top.value != later.value and all(
-            item.document is not self.top.document for item in later.overridden
-        )
 
     def put(self, leaf: Leaf) -> None:
         """Put `leaf`, and the values that it overrides, on top."""

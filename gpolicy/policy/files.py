@@ -177,9 +177,8 @@ def policy_files(path: Path, within: Boundary | None = None) -> list[Path]:
         return files
     own = (f"is it a file of gpolicy? `gpolicy show {file}` shows one" for file in sorted(path.glob("*.json")))
     unread = (f"{finding.span.file}: {finding.hint}" for finding in unread_files(path, within) if finding.span)
-    raise InputError(
-        f"{path}: no YAML files here", hint=next(chain(unread, own), "`gpolicy init` writes a first policy")
-    )
+    hint = next(chain(unread, own), "`gpolicy init` writes a first policy")
+    raise InputError(f"{path}: no YAML files here", hint=hint)
 
 
 def yaml_files(directory: Path) -> list[Path]:
@@ -247,9 +246,8 @@ def _has_cluster(file: Path, within: Boundary) -> bool:
         return False
     source = read_yaml(text, str(file))
     roots = [document.root for document in (*source.documents, source.unfinished) if document is not None]
-    return any(
-        isinstance(root, dict) and root.get("kind") == "Cluster" and root.get("template") is not True for root in roots
-    )
+    mappings = (root for root in roots if isinstance(root, dict))
+    return any(root.get("kind") == "Cluster" and root.get("template") is not True for root in mappings)
 
 
 def is_part(path: Path) -> bool:

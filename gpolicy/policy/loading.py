@@ -147,10 +147,8 @@ class _Loader:
                 if file is not other and file.text == other.text:
                     hint = f"{file.name} is a copy of {other.name}: remove one of them, or name it in `exclude`"
                 missing = copied(declared.span, first.span)
-                finding = source_file.DUPLICATE_OBJECT.finding(
-                    message, declared.span, hint=hint, related=related, missing=missing
-                )
-                self._findings.append(finding)
+                rule = source_file.DUPLICATE_OBJECT
+                self._findings.append(rule.finding(message, declared.span, hint=hint, related=related, missing=missing))
         return result
 
     def _report_several(self, clusters: list[ClusterPolicy]) -> None:
@@ -166,9 +164,8 @@ class _Loader:
             message = f"a second cluster, {cluster.name!r}, in one policy"
             related = (Related(clusters[0].span, "the first"),)
             hint = "keep each cluster in a directory of its own and name that; a base for extends is `template: true`"
-            self._findings.append(
-                source_file.SEVERAL_CLUSTERS.finding(message, cluster.span, hint=hint, related=related)
-            )
+            finding = source_file.SEVERAL_CLUSTERS.finding(message, cluster.span, hint=hint, related=related)
+            self._findings.append(finding)
 
     def _extends(self, cluster: ClusterPolicy, base: ClusterPolicy) -> bool:
         found = [self._find(cluster, name) for name in cluster.extends if cluster.document is not base.document]
@@ -237,9 +234,8 @@ class _Loader:
 
     def _base_meant(self, declared: Declared, name: str) -> str:
         """Return the hint that names a document of a file that others extend; none where none has this name."""
-        found = (
-            path for path, bases in self._extended_files.items() if isinstance(bases.pick(declared, name), Declared)
-        )
+        picked = ((path, bases.pick(declared, name)) for path, bases in self._extended_files.items())
+        found = (path for path, document in picked if isinstance(document, Declared))
         path = next(found, None)
         return _meant(declared, path, name) if path is not None else ""
 
@@ -266,9 +262,8 @@ class _Loader:
         resolved = real_path(path)
         if resolved not in self._bases:
             before = len(self._broken)
-            found = [
-                item for item in self._load_base(path, declared, name) if real_path(item.document.file) == resolved
-            ]
+            loaded = self._load_base(path, declared, name)
+            found = [item for item in loaded if real_path(item.document.file) == resolved]
             unread = [item for item in self._broken[before:] if real_path(item.file) == resolved]
             self._bases[resolved] = Bases(found, unread)
         return self._bases[resolved]
@@ -311,10 +306,8 @@ class _Loader:
         if len(set(guards)) > 1 and not is_nearer:
             word = f"guard {known.name.value}"
             message = f"the bases of {declared.name} disagree about {word}; the later one wins"
-            related = (
-                Related(earlier.name.span, "one base says this"),
-                Related(later.name.span, "a later base says this"),
-            )
+            first = Related(earlier.name.span, "one base says this")
+            related = (first, Related(later.name.span, "a later base says this"))
             hint = f"write {word} in a Guards document of the policy itself, or in only one of the bases"
             self._findings.append(source_file.EXTENDS_CONFLICT.finding(message, name.span, hint=hint, related=related))
         return later

@@ -8,15 +8,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
 
 from gpolicy.findings import Span
 from gpolicy.policy.source_file import Located
 
-MOST_NODES: Final = 1000
+MOST_NODES = 1000
 """Simulated nodes of one test."""
 
-FILLINGS: Final = {"empty": 0, "quarter-full": 1, "half-full": 2, "three-quarter-full": 3, "full": 4}
+FILLINGS = {"empty": 0, "quarter-full": 1, "half-full": 2, "three-quarter-full": 3, "full": 4}
 """How full a simulated node is, in quarters."""
 
 

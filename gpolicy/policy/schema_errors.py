@@ -115,9 +115,8 @@ def _of_another_hypervisor(document: YamlDocument) -> dict[Pointer, Finding]:
             pointer: Pointer = ("hvparams", name)
             unknown = some(sorted(keys - _PARAMETERS_OF[name]), 3)
             message = f"hvparams.{name} holds parameters of {meant}: {name} has no {unknown}"
-            found[pointer] = source_file.UNKNOWN_KEY.finding(
-                message, document.key_span(pointer), hint=f"Did you mean `{meant}`?"
-            )
+            span, hint = document.key_span(pointer), f"Did you mean `{meant}`?"
+            found[pointer] = source_file.UNKNOWN_KEY.finding(message, span, hint=hint)
     return found
 
 
@@ -217,9 +216,8 @@ class _Fault:
         message = f"unknown key {_quote(key)} {where}"
         is_one = (above and not elsewhere) or key in below
         missing = f"a key in {document.value_span(pointer)}" if is_one and pointer else ""
-        return source_file.UNKNOWN_KEY.finding(
-            message, document.key_span((*pointer, key)), hint=hint, fix=fix, missing=missing
-        )
+        span = document.key_span((*pointer, key))
+        return source_file.UNKNOWN_KEY.finding(message, span, hint=hint, fix=fix, missing=missing)
 
     @property
     def _unknown(self) -> Iterator[str]:

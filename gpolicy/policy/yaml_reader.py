@@ -14,16 +14,6 @@ from itertools import islice
 from typing import Any, Final
 
 import yaml
-from yaml.events import (
-    AliasEvent,
-    DocumentStartEvent,
-    MappingEndEvent,
-    MappingStartEvent,
-    ScalarEvent,
-    SequenceEndEvent,
-    SequenceStartEvent,
-    StreamEndEvent,
-)
 
 from gpolicy.findings import Related, Span
 from gpolicy.guessing import did_you_mean
@@ -75,7 +65,7 @@ def read_yaml(text: str, file: str) -> SourceFile:
     try:
         next_event = _LOADER(text).get_event
         event = next_event()
-        while type(event) is not StreamEndEvent and not reader.full:
+        while type(event) is not yaml.StreamEndEvent and not reader.full:
             reader.take(event)
             event = next_event()
     except yaml.MarkedYAMLError as error:
@@ -93,9 +83,8 @@ def read_yaml(text: str, file: str) -> SourceFile:
         hint = "take it out; an editor may not show it"
         source.findings.append(source_file.YAML_SYNTAX.finding(message, source.span(place, place + 1), hint=hint))
     except (yaml.YAMLError, ValueError) as error:  # an unpaired surrogate, which no file can have, has no place
-        source.findings.append(
-            source_file.YAML_SYNTAX.finding(" ".join(str(error).split())[:300], Span(file, 1, 1, 1, 1))
-        )
+        message = " ".join(str(error).split())[:300]
+        source.findings.append(source_file.YAML_SYNTAX.finding(message, Span(file, 1, 1, 1, 1)))
     source.unfinished = reader.unfinished
     if not source.findings and (odd := _ODD.search(text)):
         message = f"the character U+{ord(odd[0]):04X}: some readers of YAML end a line there, others do not"
@@ -149,7 +138,7 @@ class _Reader:
 
     def take(self, event: Any) -> None:
         kind = type(event)
-        if kind is ScalarEvent:
+        if kind is yaml.ScalarEvent:
             mark = _mark(event)
             self._source.scalars.append(mark)
             text: str = event.value
@@ -159,15 +148,15 @@ class _Reader:
                 self._check_tag(event.tag, value, mark)
             merges = text == "<<" and event.implicit[0]  # to readers of YAML 1.1; in quotes it is a word like others
             self._put(value, mark, 1, event.anchor, text=text, merges=merges)
-        elif kind is MappingStartEvent or kind is SequenceStartEvent:
-            self._begin(event, YamlMapping() if kind is MappingStartEvent else YamlSequence())
-        elif kind is MappingEndEvent or kind is SequenceEndEvent:
+        elif kind is yaml.MappingStartEvent or kind is yaml.SequenceStartEvent:
+            self._begin(event, YamlMapping() if kind is yaml.MappingStartEvent else YamlSequence())
+        elif kind is yaml.MappingEndEvent or kind is yaml.SequenceEndEvent:
             done = self._open.pop()
             mark = (*done.mark[:2], event.end_mark.line + 1, event.end_mark.column + 1)
             self._put(done.value, mark, done.nodes, done.anchor)
-        elif kind is AliasEvent:
+        elif kind is yaml.AliasEvent:
             self._alias(event)
-        elif kind is DocumentStartEvent:
+        elif kind is yaml.DocumentStartEvent:
             self._anchors = {}
             self._source.document_lines.append(event.start_mark.line + 1)
 
@@ -255,26 +244,19 @@ class _Reader:
             related = (Related(Span(self._source.name, *keys.key_marks[key]), "first here"),)
             below = f", or write all below one `{key}:`" if isinstance(keys[key], YamlMapping) else ""
             hint = f"keep one of the two{below}; YAML would silently take the last"
-            place = Span(self._source.name, *mark)
-            findings.append(
-                source_file.DUPLICATE_KEY.finding(
-                    f"the key {key!r} occurs twice here", place, hint=hint, related=related
-                )
-            )
+            place, message = Span(self._source.name, *mark), f"the key {key!r} occurs twice here"
+            findings.append(source_file.DUPLICATE_KEY.finding(message, place, hint=hint, related=related))
         elif key not in parent.doubles and len(parent.doubles) < _MOST_DOUBLES:
             parent.doubles += (key,)
             new = "gpolicy" in parent.doubles
             missing = "the line --- before the second document" if new else "a `- ` before an item"
-            findings[parent.reported] = replace(
-                findings[parent.reported],
-                message=f"the keys {', '.join(map(repr, parent.doubles))} occur twice here",
-                hint=f"add what may be missing, {missing}, or keep one of each",
-            )
+            message = f"the keys {', '.join(map(repr, parent.doubles))} occur twice here"
+            hint = f"add what may be missing, {missing}, or keep one of each"
+            findings[parent.reported] = replace(findings[parent.reported], message=message, hint=hint)
 
     def _unsupported(self, message: str, mark: Mark, hint: str = "") -> None:
-        self._source.findings.append(
-            source_file.UNSUPPORTED_YAML.finding(message, Span(self._source.name, *mark), hint=hint)
-        )
+        span = Span(self._source.name, *mark)
+        self._source.findings.append(source_file.UNSUPPORTED_YAML.finding(message, span, hint=hint))
 
     def stop_too_deep(self, mark: Mark) -> None:
         self._stop(f"nested more than {MAX_DEPTH} levels deep", mark)

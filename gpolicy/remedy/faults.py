@@ -101,10 +101,9 @@ class Layout:
 
     def reached(self, nodes: Nodes, instances: Mapping[int, Instance]) -> Layout:
         """Return the layout with `nodes` and `instances`, some of which are other ones than here."""
-        return self._with(
-            {index: node for index, node in nodes.items() if node is not self.nodes[index]},
-            {number: item for number, item in instances.items() if item is not self.instances[number]},
-        )
+        changed = {index: node for index, node in nodes.items() if node is not self.nodes[index]}
+        moved = {number: item for number, item in instances.items() if item is not self.instances[number]}
+        return self._with(changed, moved)
 
     def _with(self, nodes: Nodes, instances: Mapping[int, Instance]) -> Layout:
         made = copy(self)
@@ -263,36 +262,36 @@ class Places:
         """Return how much is wrong with the nodes of an instance."""
         return sum(number for _, number in self.wrong(item, nodes))
 
-
-def find_faults(layout: Layout, places: Places) -> tuple[Fault, ...]:
-    """Return all that is wrong."""
-    nodes, instances = layout.nodes, layout.instances
-    found = [_of_instance(kind, item, nodes) for item in instances.values() for kind, _ in places.wrong(item, nodes)]
-    tagged = ((tag, place, numbers) for tag, places_of in layout.tagged.items() for place, numbers in places_of.items())
-    for tag, place, numbers in sorted((crowd for crowd in tagged if len(crowd[2]) > 1), key=lambda crowd: crowd[:2]):
-        names = tuple(sorted(instances[number].name for number in numbers))
-        kind = FaultKind.EXCLUSION if place.startswith("node ") else FaultKind.EXCLUSION_DOMAIN
-        where = place.removeprefix("node ") if kind is FaultKind.EXCLUSION else f"failure domain {place}"
-        found.append(Fault(kind, (tag, place), names, f"{some(names)} have the exclusion tag {tag} on {where}"))
-    for node in nodes.values():
-        if shortage(node) and node.facts.group not in layout.unprotected:
-            name = node.facts.name
-            needed, free = compared_sizes(node.reserved_memory, max(0, node.unallocated_memory))
-            words = f"{name} has {free} of memory left, and needs more than {needed} to take over what it mirrors"
-            mirrored = tuple(instances[number].name for number in node.secondaries)
-            found.append(Fault(FaultKind.RESERVE, (name,), mirrored, words))
-        for breach in _too_much(node):
-            secondaries = node.secondaries if breach.parameter == SPINDLE_RATIO else ()
-            there = tuple(instances[number].name for number in (*node.primaries, *secondaries))
-            kind, name = FaultKind(breach.parameter), node.facts.name
-            found.append(Fault(kind, (name,), there, f"{name} has {breach.sentence}"))
-    for index, homeless in layout.homeless.items():
-        name, first = nodes[index].facts.name, homeless[0]
-        names = tuple(item.instance for item in homeless)
-        why = f"{first.key}: {first.detail}"
-        words = f"the loss of {name} cannot be absorbed: {some(names)} would find no node; {why}"
-        found.append(Fault(FaultKind.LOSS, (name,), names, words))
-    return tuple(found)
+    def faults(self, layout: Layout) -> tuple[Fault, ...]:
+        """Return all that is wrong with a layout."""
+        nodes, instances = layout.nodes, layout.instances
+        found = [_of_instance(kind, item, nodes) for item in instances.values() for kind, _ in self.wrong(item, nodes)]
+        tagged = ((tag, place, here) for tag, places in layout.tagged.items() for place, here in places.items())
+        crowds = (crowd for crowd in tagged if len(crowd[2]) > 1)
+        for tag, place, numbers in sorted(crowds, key=lambda crowd: crowd[:2]):
+            names = tuple(sorted(instances[number].name for number in numbers))
+            kind = FaultKind.EXCLUSION if place.startswith("node ") else FaultKind.EXCLUSION_DOMAIN
+            where = place.removeprefix("node ") if kind is FaultKind.EXCLUSION else f"failure domain {place}"
+            found.append(Fault(kind, (tag, place), names, f"{some(names)} have the exclusion tag {tag} on {where}"))
+        for node in nodes.values():
+            if shortage(node) and node.facts.group not in layout.unprotected:
+                name = node.facts.name
+                needed, free = compared_sizes(node.reserved_memory, max(0, node.unallocated_memory))
+                words = f"{name} has {free} of memory left, and needs more than {needed} to take over what it mirrors"
+                mirrored = tuple(instances[number].name for number in node.secondaries)
+                found.append(Fault(FaultKind.RESERVE, (name,), mirrored, words))
+            for breach in _too_much(node):
+                secondaries = node.secondaries if breach.parameter == SPINDLE_RATIO else ()
+                there = tuple(instances[number].name for number in (*node.primaries, *secondaries))
+                kind, name = FaultKind(breach.parameter), node.facts.name
+                found.append(Fault(kind, (name,), there, f"{name} has {breach.sentence}"))
+        for index, homeless in layout.homeless.items():
+            name, first = nodes[index].facts.name, homeless[0]
+            names = tuple(item.instance for item in homeless)
+            why = f"{first.key}: {first.detail}"
+            words = f"the loss of {name} cannot be absorbed: {some(names)} would find no node; {why}"
+            found.append(Fault(FaultKind.LOSS, (name,), names, words))
+        return tuple(found)
 
 
 def _of_instance(kind: FaultKind, item: Instance, nodes: Nodes) -> Fault:

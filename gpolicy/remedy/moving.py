@@ -16,21 +16,9 @@ from gpolicy.allocator.cluster_data import NO_NODE, DiskTemplate, FailReason, In
 from gpolicy.allocator.compiled_allocation import memory_left
 from gpolicy.allocator.instance_moves import InstanceMove, Moved, MoveKind, apply_move
 from gpolicy.allocator.native.library import MoveRules
-from gpolicy.allocator.placement import Nodes
 from gpolicy.allocator.policy_check import check_ipolicy
 from gpolicy.progress import Stop
-from gpolicy.remedy.faults import (
-    Fault,
-    Gain,
-    Layout,
-    Places,
-    find_faults,
-    gain_of,
-    lack,
-    shortage,
-    tag_places,
-    tag_units,
-)
+from gpolicy.remedy.faults import Gain, Layout, Places, gain_of, lack, shortage, tag_places, tag_units
 
 ANY_MOVE = MoveRules(0)
 _FROM_PRIMARY = (MoveKind.REPLACE_SECONDARY, MoveKind.REPLACE_AND_FAILOVER)
@@ -59,10 +47,6 @@ class Movers:
     fixed: Mapping[int, str]
     silent: frozenset[int] = frozenset()
     shared: Mapping[int, float] = field(default_factory=dict)
-
-    def faults(self, layout: Layout) -> tuple[Fault, ...]:
-        """Return all that is wrong with a layout."""
-        return find_faults(layout, self.places)
 
     def moves(self, layout: Layout, number: int) -> Iterator[InstanceMove]:
         """Yield the possible moves of an instance within its group; of one in two groups, into either."""
@@ -213,7 +197,7 @@ class Trials:
     movers: Movers
     stop: Stop
     _known: dict[Part, _Known] = field(default_factory=dict)
-    _nodes: Nodes = field(default_factory=dict)
+    _nodes: Mapping[int, Node] = field(default_factory=dict)
 
     def candidates(self, layout: Layout, part: Part) -> list[PossibleMove]:
         """Return the moves that may help, the best first."""

@@ -10,28 +10,28 @@ from math import floor
 from typing import Final
 
 from gpolicy.allocator.balancing import Balanced
-from gpolicy.allocator.cluster_data import NO_NODE, AllocPolicy, FailReason, InstanceStatus
+from gpolicy.allocator.cluster_data import NO_NODE, AllocPolicy, FailReason, InstanceStatus, Node
 from gpolicy.allocator.instance_moves import InstanceMove
 from gpolicy.allocator.merge import Cluster
-from gpolicy.allocator.placement import Nodes
-from gpolicy.analysis.basis import StateReport, origin_of
+from gpolicy.analysis.basis import StateReport, node_uses, origin_of
 from gpolicy.analysis.binding import Cause, of_move
+from gpolicy.analysis.capacity import CapacityReport, GroupCapacity, SpecCapacity
 from gpolicy.analysis.health import ExclusionUnsatisfiable, LocationFacts
 from gpolicy.analysis.loaded_state import LoadedState, basis_notes, load_state
-from gpolicy.analysis.node_use import node_uses
 from gpolicy.analysis.shown_score import Score, score_of
-from gpolicy.analysis.spec_pairs import PairNames
+from gpolicy.analysis.size_words import PairNames
 from gpolicy.analysis.violations import PolicyJudge
+from gpolicy.analysis.wanted_instance import PlaceRequest, of_pair
 from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import NO_LIMITS, Limits, limits_in_force
+from gpolicy.errors import GpolicyError
 from gpolicy.printable import count, listed, some
 from gpolicy.progress import Stop, Tell, silent
-from gpolicy.remedy.commands import commands_of, downtime, sets_of
+from gpolicy.remedy.commands import SizeCure, commands_of, downtime, sets_of, size_cure
 from gpolicy.remedy.faults import RATIOS, Fault, FaultKind, Layout, Places
-from gpolicy.remedy.legal_sizes import SizeCure, size_cure
 from gpolicy.remedy.moving import Movers, copied_by, why_fixed
-from gpolicy.remedy.room import MadeRoom, Want
-from gpolicy.remedy.room_search import make_room
+from gpolicy.remedy.room import MOST_WANTED, Hail, MadeRoom, Want, most_that_fit
+from gpolicy.remedy.room_search import RoomSearch, make_room
 from gpolicy.remedy.saved_remedy import Move
 from gpolicy.remedy.search import Moves, Search
 
@@ -124,7 +124,7 @@ def begin_remedy(state: ClusterState, loaded: LoadedState) -> Beginning:
     cpus = {index: item.cpus_after_failure is not False for index, item in limits.items()}
     unprotected = frozenset(index for index, item in limits.items() if item.max_node_failures == 0)
     start = Layout(cluster.nodes, instances, cpus, unprotected)
-    return Beginning(loaded, movers, Moves((), start, movers.faults(start)))
+    return Beginning(loaded, movers, Moves((), start, movers.places.faults(start)))
 
 
 def find_remedy(  # noqa: PLR0913 (one parameter a choice)
@@ -230,7 +230,7 @@ def _steps(
         total += max(copied_by(job.move) for job in jobs) / rate
         for job in jobs:
             here = here.reached(job.nodes, job.instances)
-            there = set(movers.faults(here))
+            there = set(movers.places.faults(here))
             cures = tuple(fault for fault in before.faults if fault in to_end and fault not in there)
             to_end -= set(cures)
             step = RemedyStep(
@@ -258,7 +258,7 @@ def _as_measured(step: Balanced, status: InstanceStatus) -> Balanced:
     return replace(step, move=replace(step.move, instance=old), instance=new)
 
 
-def _names(nodes: Nodes, *indices: int) -> tuple[str, ...]:
+def _names(nodes: Mapping[int, Node], *indices: int) -> tuple[str, ...]:
     return tuple(nodes[index].facts.name for index in indices if index != NO_NODE and index in nodes)
 
 
@@ -368,3 +368,48 @@ def _sizes(state: ClusterState, names: PairNames, layout: Layout) -> Iterator[Si
         if violation is not None and item.name in known:
             cure, layout = size_cure(item, violation, judge.policy(item), layout)
             yield cure
+
+
+ENOUGH_WORK: Final = 6_000
+"""The work of all searches together: about half a second."""
+
+
+def count_after_moves(report: CapacityReport, state: ClusterState, *, declared: bool) -> CapacityReport:
+    """Return `report` with what fits of each size after moves, and at most; the rest of a search is for the next size.
+
+    `state` and `declared` are those that it was made of. What hail refuses altogether, and what fits more often than
+    one may want, has neither.
+    """
+    beginning = begin_remedy(state, load_state(state, declared=declared))
+    sizes = sum(len(item.specs) for item in report.groups)
+    left, groups = ENOUGH_WORK, []
+    for item in report.groups:
+        specs = []
+        for spec in item.specs:
+            stop = Stop(steps=left // sizes)
+            specs.append(_after_moves(item, spec, beginning, state, stop))
+            sizes, left = sizes - 1, max(0, left - stop.spent)
+        groups.append(replace(item, specs=tuple(specs)))
+    whole = report.cluster
+    if whole is not None and len(groups) == 1 and whole.specs == report.groups[0].specs:  # else by the cluster's policy
+        whole = replace(whole, specs=groups[0].specs)
+    return replace(report, groups=tuple(groups), cluster=whole)
+
+
+def _after_moves(
+    item: GroupCapacity, spec: SpecCapacity, beginning: Beginning, state: ClusterState, stop: Stop
+) -> SpecCapacity:
+    if item.template is None or item.is_closed or spec.fits >= MOST_WANTED:
+        return spec
+    layout, group = beginning.before.layout, item.group or ""
+    request = PlaceRequest(group=group, template=item.template.value)
+    try:
+        hail = Hail(beginning.loaded, of_pair(request, spec.pair, "max", state, group), layout)
+    except GpolicyError:
+        return spec
+    most = min(MOST_WANTED, max(spec.fits, most_that_fit(layout, hail, beginning.movers.fixed)))
+    after = spec.fits
+    if after < most:
+        search = Search(layout, beginning.movers, stop, silent)
+        after = max(after, RoomSearch(search, beginning.before, hail, most, spec.fits).most_reached())
+    return replace(spec, after_moves=after, at_most=most)

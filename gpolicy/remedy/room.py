@@ -14,7 +14,7 @@ from gpolicy.allocator.requests import connected
 from gpolicy.analysis.allocator_input import require
 from gpolicy.analysis.hail import as_reported
 from gpolicy.analysis.loaded_state import LoadedState
-from gpolicy.analysis.request_words import Words, read_words, split_count
+from gpolicy.analysis.size_words import Words, read_words, split_count
 from gpolicy.analysis.wanted_instance import PlaceRequest, wanted_group, wanted_instance
 from gpolicy.cluster.terms import shared_limits
 from gpolicy.errors import ArgumentError, GpolicyError

@@ -18,7 +18,7 @@ from gpolicy.allocator.cluster_data import NO_NODE, FailReason, Instance, Node
 from gpolicy.allocator.instance_moves import InstanceMove
 from gpolicy.allocator.repeated_allocation import AllocationState
 from gpolicy.analysis.loaded_state import LoadedState
-from gpolicy.analysis.spec_pairs import PairNames
+from gpolicy.analysis.size_words import PairNames
 from gpolicy.printable import count
 from gpolicy.progress import until_stopped
 from gpolicy.remedy.faults import Layout
@@ -82,10 +82,8 @@ class RoomSearch:
     def __post_init__(self) -> None:
         self.start, self.movers, self.stop = self.search.start, self.search.movers, self.search.stop
         self._known, down = set(self.before.faults), self.movers.silent
-        items = self.start.instances.items()
-        self._movable = [
-            no for no, item in items if no not in self.movers.fixed and not {item.primary, item.secondary} & down
-        ]
+        free = ((no, item) for no, item in self.start.instances.items() if no not in self.movers.fixed)
+        self._movable = [no for no, item in free if not {item.primary, item.secondary} & down]
         self._usable = {index for members in self.hail.usable.values() for index in members}
         disks = [item.disk for item in self.start.instances.values() if item.disk] or [1024]
         self._worth = 2 * sum(disks) / len(disks)
@@ -106,7 +104,7 @@ class RoomSearch:
         self.search.exhaustive = self.search.exhaustive and ended
         if best is None:
             return self.before
-        return Moves(tuple(starmap(step_of, best.steps)), best.layout, self.movers.faults(best.layout))
+        return Moves(tuple(starmap(step_of, best.steps)), best.layout, self.movers.places.faults(best.layout))
 
     def most_reached(self) -> int:
         """Return how many of the wanted instances hail accepts after moves, all of them or as many as were reached."""
@@ -123,7 +121,7 @@ class RoomSearch:
             for step in self.search.find(self.before).steps:
                 layout = cured.layout.reached(step.nodes, step.instances)
                 cured = _Reached(layout, (*cured.steps, (step.move, layout)), cured.copied + copied_by(step.move))
-            left = self.movers.faults(cured.layout)
+            left = self.movers.places.faults(cured.layout)
             if len(left) < len(self.before.faults):
                 self._known.update(left)  # what the cure itself brings
                 queue.append((1.0, 1, cured, None))
@@ -151,9 +149,8 @@ class RoomSearch:
                 best = reached.cost
                 yield reached
             else:
-                for lack, child in self._steps(
-                    reached, _Lacks(self.hail, placed, reached.layout, self._usable, missing)
-                ):
+                lacks = _Lacks(self.hail, placed, reached.layout, self._usable, missing)
+                for lack, child in self._steps(reached, lacks):
                     number += 1
                     cost = reached.copied + child.copied + self._worth * (lack + 0.01 * len(reached.steps))
                     heappush(queue, (cost, number, reached, child))
@@ -189,25 +186,22 @@ class RoomSearch:
             for number in ({*node.primaries, *node.secondaries} & movable) - asked.keys():
                 near = lacks.takers(layout.instances[number])
                 asked[number] = {NO_NODE, *(other for _, other in near)}
-                if (
-                    place < MOST_NEAR and len(nodes) < 2 * MOST_NEAR
-                ):  # others make room for what leaves the nearest nodes
+                # others make room for what leaves the nearest nodes
+                if place < MOST_NEAR and len(nodes) < 2 * MOST_NEAR:
                     nodes += (other for lack, other in near[:2] if lack > 0 and other not in nodes)
         yield from sorted(asked.items())
 
     def _shortened(self, found: _Reached) -> _Reached:
         """Return the moves without those that are not needed, and with one for two of an instance where that does."""
-        for moves in (*self._without_one(found.moves), *self._with_one_for_two(found.moves)):
-            fewer = self._again(moves)
+        moves = found.moves
+        without_one = ((*moves[:place], *moves[place + 1 :]) for place in reversed(range(len(moves))))
+        for chosen in (*without_one, *self._with_one_for_two(moves)):
+            fewer = self._again(chosen)
             if fewer is None or fewer.cost >= found.cost:
                 continue
             if len(self.hail.place(fewer.layout, self.wanted).placed) == self.wanted:
                 return self._shortened(fewer)
         return found
-
-    def _without_one(self, moves: _Moves) -> Iterator[_Moves]:
-        for place in reversed(range(len(moves))):
-            yield (*moves[:place], *moves[place + 1 :])
 
     def _with_one_for_two(self, moves: _Moves) -> Iterator[_Moves]:
         for first, second in combinations(range(len(moves)), 2):
@@ -239,7 +233,7 @@ class RoomSearch:
         if not self.movers.is_safe(reached.layout, trial):
             return None
         after = reached.after(trial)
-        return after if self._known.issuperset(self.movers.faults(after.layout)) else None
+        return after if self._known.issuperset(self.movers.places.faults(after.layout)) else None
 
 
 _Left = Amounts

@@ -24,9 +24,8 @@ from gpolicy.plan import plan_file
 from gpolicy.plan.changes import NODES, words
 from gpolicy.plan.effects import ADMIN_STATE, Contents, Effect, Observed, contents, observed, relocated
 from gpolicy.plan.plan import ANSWER_KEY, OBSERVED, effect_shape
-from gpolicy.plan.rebuilding import first_difference
-from gpolicy.plan.signature import Signers
 from gpolicy.plan.step import Inverse, Procedure, Step, Wave, planned
+from gpolicy.plan.trust import Signers, first_difference
 from gpolicy.printable import count
 
 _WITHOUT_TARGET: Final = {"migrate", "failover"}

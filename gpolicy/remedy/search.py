@@ -100,27 +100,19 @@ class Search:
 
     def _moves(self, steps: tuple[Balanced, ...], layout: Layout) -> Moves:
         self.stop.spend(len(layout.instances) // 16)
-        return Moves(steps, layout, self.movers.faults(layout))
+        return Moves(steps, layout, self.movers.places.faults(layout))
 
     # --- one move after the other --------------------------------------------------------------------------------
 
     def _improved(self, steps: tuple[Balanced, ...], layout: Layout) -> Iterator[Moves]:
         """Yield the list after each step, and at the end without what it does not need."""
-        for found in self._more_steps(steps, layout):
-            steps, layout = found
-            self.tell(f"{count(len(steps), 'move')} so far")
-            yield self._moves(steps, layout)
-        yield self._shortened(self._moves(steps, layout))
-
-    def _more_steps(self, steps: tuple[Balanced, ...], layout: Layout) -> Iterator[tuple[tuple[Balanced, ...], Layout]]:
-        while True:
-            chosen = self._single(layout) or self._pair(layout) or self._against_losses(layout)
-            if not chosen:
-                return
+        while chosen := self._single(layout) or self._pair(layout) or self._against_losses(layout):
             for trial in chosen:
                 layout = layout.after(trial.moved)
                 steps = (*steps, step_of(trial.move, layout))
-            yield steps, layout
+            self.tell(f"{count(len(steps), 'move')} so far")
+            yield self._moves(steps, layout)
+        yield self._shortened(self._moves(steps, layout))
 
     def _single(self, layout: Layout) -> tuple[Trial, ...]:
         """Return the best safe move that ends something; none if there is none.

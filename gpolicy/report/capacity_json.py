@@ -8,9 +8,9 @@ from gpolicy.allocator.cluster_data import Spec
 from gpolicy.analysis.basis import StateReport
 from gpolicy.analysis.binding import Binding, Cause
 from gpolicy.analysis.capacity import CapacityReport, GroupCapacity, PlacedSize, SpecCapacity
+from gpolicy.analysis.node_resources import MetadataRoom
 from gpolicy.analysis.policy_limits import PolicyLimit
 from gpolicy.analysis.shown_score import ScoreComponent
-from gpolicy.analysis.volume_resources import MetadataRoom
 from gpolicy.cluster.terms import Limits, LimitsInForce
 from gpolicy.growth.filling_up import GrowthReport, SizeForecast
 from gpolicy.json_values import COUNT, FROM_ONE, NUMBER, Document, Key, Maybe, Shape, fields_of, version_key

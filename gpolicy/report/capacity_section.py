@@ -9,7 +9,7 @@ from gpolicy.allocator.cluster_data import Spec
 from gpolicy.analysis.binding import Cause, Stranded
 from gpolicy.analysis.capacity import GroupCapacity
 from gpolicy.analysis.counted_cluster import Fit
-from gpolicy.analysis.spec_pairs import pair_title
+from gpolicy.analysis.size_words import pair_title
 from gpolicy.impact.capacity_change import CapacityChange, FitChange, GroupCapacityChange
 from gpolicy.report.answer import NOTHING, Cell, Name, Number, Section, Table, Weight, percent, rough_size, signed, size
 

@@ -9,7 +9,7 @@ from typing import Final
 
 from gpolicy.analysis.capacity import CapacityReport
 from gpolicy.analysis.health import ClusterHealth
-from gpolicy.analysis.spec_pairs import pair_title
+from gpolicy.analysis.size_words import pair_title
 from gpolicy.analysis.violations import PolicyJudge, node_verdicts
 from gpolicy.cluster.state import ClusterState
 from gpolicy.growth.filling_up import GrowthReport

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from gpolicy.analysis.spec_pairs import MINMAX
+from gpolicy.analysis.size_words import MINMAX
 from gpolicy.cluster.state import Identity, describe_source
 from gpolicy.drift.comparing import AcceptedDrift, Drift, DriftReport
 from gpolicy.drift.units import How

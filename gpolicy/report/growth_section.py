@@ -9,7 +9,7 @@ from math import ceil, floor, inf
 from time import gmtime, strftime, strptime
 from typing import Final
 
-from gpolicy.analysis.spec_pairs import pair_title
+from gpolicy.analysis.size_words import pair_title
 from gpolicy.growth.filling_up import GrowthReport, SizeForecast
 from gpolicy.printable import count
 from gpolicy.provenance import FORM

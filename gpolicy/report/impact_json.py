@@ -10,9 +10,9 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from gpolicy.analysis.counted_cluster import Fit
-from gpolicy.analysis.declared_resources import DeclaredNumber
 from gpolicy.analysis.losses import Loss
 from gpolicy.analysis.node_losses import GroupRedundancy
+from gpolicy.analysis.node_resources import DeclaredNumber
 from gpolicy.analysis.resource_models import GroupModel, NodeModel
 from gpolicy.analysis.shown_score import Score, ScoreComponent
 from gpolicy.analysis.violations import SPINDLE_RATIO, VCPU_RATIO, ParameterBreach, PolicyViolation, RatioBreach

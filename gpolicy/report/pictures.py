@@ -16,10 +16,9 @@ from functools import partial
 from typing import Final
 
 from gpolicy.analysis.allocator_input import natural_key, policy_of
-from gpolicy.analysis.basis import StateReport
+from gpolicy.analysis.basis import NodeUse, StateReport
 from gpolicy.analysis.health import LocationFacts
-from gpolicy.analysis.node_use import NodeUse
-from gpolicy.analysis.spec_pairs import PairNames, pair_title
+from gpolicy.analysis.size_words import PairNames, pair_title
 from gpolicy.cluster.state import LiveInstance
 from gpolicy.errors import GpolicyError
 from gpolicy.ganeti.vocabulary import Values

@@ -9,7 +9,7 @@ from typing import Any, Final
 from gpolicy.allocator.cluster_data import AllocPolicy, Disk, Instance
 from gpolicy.analysis.binding import UNKNOWN_SPINDLES, Cause
 from gpolicy.analysis.place_report import Candidate, GroupTrial, Instead, PlaceReport
-from gpolicy.analysis.spec_pairs import pair_title
+from gpolicy.analysis.size_words import pair_title
 from gpolicy.json_values import COUNT, NUMBER, TEXTS, Document, Key, Shape
 from gpolicy.printable import Tone, count
 from gpolicy.report import answer

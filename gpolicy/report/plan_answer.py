@@ -12,15 +12,14 @@ from typing import Any, Final
 
 from gpolicy.allocator.cluster_data import Node
 from gpolicy.analysis.allocator_input import not_known
-from gpolicy.analysis.node_use import node_uses
-from gpolicy.analysis.spec_pairs import MINMAX
+from gpolicy.analysis.basis import node_uses
+from gpolicy.analysis.size_words import MINMAX
 from gpolicy.errors import GpolicyError
 from gpolicy.findings import Accepted, Severity
 from gpolicy.ganeti.releases import unknown_release
 from gpolicy.ganeti.vocabulary import TakesEffect
-from gpolicy.impact.comparison import Sides
+from gpolicy.impact.comparison import Sides, ViolationChange
 from gpolicy.impact.impact import PARTS, Impact, LocationChange, RedundancyChange
-from gpolicy.impact.violation_change import ViolationChange
 from gpolicy.plan.built_in_guards import GuardResult, can_be_allowed
 from gpolicy.plan.changes import MAY_VIOLATE, NAME, TAGS, Change, ChangeAction, Risk
 from gpolicy.plan.plan import Plan

@@ -7,8 +7,8 @@ from typing import Final
 
 from gpolicy.findings import Severity, Span
 from gpolicy.ganeti.vocabulary import Level
+from gpolicy.impact.comparison import ViolationChange
 from gpolicy.impact.impact import Impact
-from gpolicy.impact.violation_change import ViolationChange
 from gpolicy.plan.built_in_guards import can_be_allowed
 from gpolicy.plan.plan import Plan
 from gpolicy.report.answer import Answer, Section, Weight

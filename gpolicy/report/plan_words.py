@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from gpolicy.analysis.spec_pairs import MINMAX
+from gpolicy.analysis.size_words import MINMAX
 from gpolicy.impact.impact import Impact
 from gpolicy.plan.changes import MEMBERSHIP, NAME, TAGS, Change, ChangeAction, words
 from gpolicy.plan.plan import Plan

@@ -6,14 +6,14 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
-from gpolicy.analysis.spec_pairs import with_bound
+from gpolicy.analysis.size_words import with_bound
 from gpolicy.analysis.violations import PolicyViolation
 from gpolicy.ganeti.commands import Command
 from gpolicy.json_values import COUNT, FROM_ONE, NUMBER, TEXTS, Document, Key, Maybe, Shape, fields_of
 from gpolicy.plan.plan import rapi_shape
 from gpolicy.printable import count
+from gpolicy.remedy.commands import SizeCure
 from gpolicy.remedy.faults import Fault, FaultKind
-from gpolicy.remedy.legal_sizes import SizeCure
 from gpolicy.remedy.remedy import Left, RemedyReport, RemedyStep
 from gpolicy.remedy.room import MadeRoom
 from gpolicy.remedy.saved_remedy import FORMAT_VERSION, SAVED, Move, SavedRemedy

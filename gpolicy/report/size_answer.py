@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from gpolicy.allocator.cluster_data import Instance
 from gpolicy.analysis.binding import Binding, Cause
-from gpolicy.analysis.spec_pairs import with_bound
+from gpolicy.analysis.size_words import with_bound
 from gpolicy.ganeti.amounts import exact_size
 from gpolicy.json_values import fields
 from gpolicy.printable import count

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from gpolicy.allocator.cluster_data import Spec
+from gpolicy.analysis.basis import NodeUse
 from gpolicy.analysis.counted_cluster import Fit
-from gpolicy.analysis.node_use import NodeUse
 from gpolicy.json_values import COUNT, FROM_ONE, Document, Key, Many, Shape
 from gpolicy.printable import count, listed
 from gpolicy.report import answer

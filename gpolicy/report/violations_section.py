@@ -7,7 +7,7 @@ from typing import Final
 
 from gpolicy.analysis.violations import ParameterBreach, PolicyViolation
 from gpolicy.ganeti.vocabulary import SPEC_SIZES
-from gpolicy.impact import violation_change
+from gpolicy.impact import comparison
 from gpolicy.printable import count, some
 from gpolicy.report.answer import Cell, Name, Section, Table, Weight, section_of_tables, size
 
@@ -16,7 +16,7 @@ _MINMEM_NEWLY: Final = "minmem newly outside: gnt-instance modify will refuse wi
 _HEADINGS: Final = ("instance", "primary node", "group", "what", "size")
 
 
-def violations_section(change: violation_change.ViolationChange) -> Section:
+def violations_section(change: comparison.ViolationChange) -> Section:
     """Return what the changes do to instances and nodes that are there."""
     tables = (
         _table("Newly violating", change.newly, Weight.WORSE),
@@ -40,7 +40,7 @@ def violations_section(change: violation_change.ViolationChange) -> Section:
     return section_of_tables("violations", TITLE, tables, notes, **said)
 
 
-def _not_judged(change: violation_change.ViolationChange) -> tuple[str, ...]:
+def _not_judged(change: comparison.ViolationChange) -> tuple[str, ...]:
     """Return the sentence that names the instances and nodes that cannot be judged."""
     names = [*(item.instance for item in change.unknown), *(item.node for item in change.nodes_unknown)]
     verb = "violates" if len(names) == 1 else "violate"
@@ -68,17 +68,17 @@ def pair_words(violation: PolicyViolation) -> str:
     return violation.pair_name or f"size {violation.pair}"
 
 
-def _table(title: str, items: Iterable[violation_change.InstanceViolation], weight: Weight) -> Table:
+def _table(title: str, items: Iterable[comparison.InstanceViolation], weight: Weight) -> Table:
     rows = [_row(item, violation) for item in items if (violation := item.after or item.before)]
     return Table(title, "instances", _HEADINGS, rows, weight=weight)
 
 
-def _row(item: violation_change.InstanceViolation, violation: PolicyViolation) -> tuple[Cell, ...]:
+def _row(item: comparison.InstanceViolation, violation: PolicyViolation) -> tuple[Cell, ...]:
     what = "; ".join(map(breach_words, violation.breaches))
     return (Name(item.instance), Name(item.primary_node), Name(violation.group), what, Name(pair_words(violation)))
 
 
-def _nodes(title: str, items: Iterable[violation_change.NodeViolation], weight: Weight) -> Table:
+def _nodes(title: str, items: Iterable[comparison.NodeViolation], weight: Weight) -> Table:
     rows = [
         (Name(item.node), Name(item.group), "; ".join(breach.sentence for breach in item.after or item.before))
         for item in items
@@ -86,13 +86,13 @@ def _nodes(title: str, items: Iterable[violation_change.NodeViolation], weight: 
     return Table(title, "nodes", ("node", "group", "what"), rows, weight=weight)
 
 
-def _unknown_nodes(items: Iterable[violation_change.UnknownNodeViolation]) -> Table:
+def _unknown_nodes(items: Iterable[comparison.UnknownNodeViolation]) -> Table:
     rows = [(Name(item.node), Name(item.group), ", ".join(item.parameters), item.reason) for item in items]
     title = "Nodes that may newly violate a stricter ratio: not known"
     return Table(title, "nodes", ("node", "group", "ratio", "why"), rows)
 
 
-def _unknown(items: Iterable[violation_change.UnknownViolation]) -> Table:
+def _unknown(items: Iterable[comparison.UnknownViolation]) -> Table:
     rows = []
     for item in items:
         known = item.after.violation
@@ -102,12 +102,12 @@ def _unknown(items: Iterable[violation_change.UnknownViolation]) -> Table:
     return Table("Not known, since the source does not show what decides", "instances", headings, rows)
 
 
-def _summary(change: violation_change.ViolationChange) -> str:
+def _summary(change: comparison.ViolationChange) -> str:
     parts: list[str] = []
 
     def tell(when: str, instances: Sized, nodes: Sized, after: str = "") -> None:
         policy = "it" if parts else "the policy"
-        who = violation_change.violators(len(instances), len(nodes))
+        who = comparison.violators(len(instances), len(nodes))
         verb = "violates" if len(instances) + len(nodes) == 1 else "violate"
         parts.extend([f"{who} {when}{verb} {policy}{after}"] if who else [])
 
@@ -120,7 +120,7 @@ def _summary(change: violation_change.ViolationChange) -> str:
     return "; ".join(parts) or f"no {other}instance and no node begins or ceases to violate the policy"
 
 
-def _worse(change: violation_change.ViolationChange) -> str:
+def _worse(change: comparison.ViolationChange) -> str:
     known = [*(item.instance for item in change.newly), *(item.node for item in change.nodes_newly)]
     newly = known or [item.instance for item in change.minmem_newly]
     if not newly:

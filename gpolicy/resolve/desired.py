@@ -243,9 +243,8 @@ def terms_of(policy: Policy, desired: Desired) -> Terms:
     counted = (*COUNTED, *HYPERVISORS, *VOLUME_GROUP)
     values: dict[str, Values] = {}
     for label, leaves in declared:
-        found = {
-            path: leaf.value for path, leaf in leaves.items() if path[0] in counted and leaf.value is not model.INHERIT
-        }
+        own = ((path, leaf.value) for path, leaf in leaves.items() if path[0] in counted)
+        found = {path: value for path, value in own if value is not model.INHERIT}
         values |= {label: found} if found else {}
     return Terms(
         groups={
@@ -270,11 +269,8 @@ def promise_of(hardware: model.Hardware) -> Promise:
         volumes = tuple(sizes) if len(sizes) == count else None
         if len(sizes) == 1:
             volumes = (sizes[0],) * min(count, _MOST_VOLUMES)
-    return Promise(
-        memory=hardware.memory.value if hardware.memory else None,
-        cpus=hardware.cpus.value if hardware.cpus else None,
-        volumes=volumes,
-    )
+    memory, cpus = hardware.memory, hardware.cpus
+    return Promise(memory=memory.value if memory else None, cpus=cpus.value if cpus else None, volumes=volumes)
 
 
 def _limits(written: model.Settings) -> Limits:

@@ -11,11 +11,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
 
 from gpolicy.allocator.cluster_data import DiskTemplate, InstancePolicy, Node, NodeData
 from gpolicy.allocator.merge import ClusterData, merge
-from gpolicy.analysis.declared_resources import declared_numbers, known_states
+from gpolicy.analysis.node_resources import declared_numbers, known_states
 from gpolicy.analysis.wanted_instance import allowed_templates, enabled_templates, wanted_template
 from gpolicy.cluster.state import ClusterState, LiveGroup
 from gpolicy.cluster.terms import VolumeSize, sizes_differ
@@ -140,7 +139,7 @@ def _room(kind: NodeKind) -> str:
     return f"{', '.join(parts)} for instances"
 
 
-ALIKE: Final = 0.97
+ALIKE = 0.97
 """Nodes are of the same kind if none has less than this share of another's resource: measurements vary."""
 
 

@@ -320,9 +320,8 @@ def document(made: suggestion.Suggestion, request: suggestion.SuggestRequest, so
     def value(*path: str, comment: str = "") -> str:
         return "\n".join(entry(path[-1], written(*path), indent=2, comment=comment, as_flow=True))
 
-    std: dict[str, Node] = {
-        name: exact_size(number) if name.endswith("-size") else number for name, number in spec_values(made.std).items()
-    }
+    sizes = spec_values(made.std).items()
+    std: dict[str, Node] = {key: exact_size(size) if key.endswith("-size") else size for key, size in sizes}
     return _template().render(
         made=made,
         modelines="\n".join(modelines(f"../{SCHEMA_FILE}")),

@@ -302,9 +302,8 @@ def pairs(
 
 
 def _well_apart(size: Amounts, smaller: Amounts) -> bool:
-    return smaller.memory + STEP <= size.memory and (
-        size.volumes is None or smaller.volumes is None or smaller.volumes < size.volumes
-    )
+    less_disk = size.volumes is None or smaller.volumes is None or smaller.volumes < size.volumes
+    return smaller.memory + STEP <= size.memory and less_disk
 
 
 def _fixed(size: Amounts, smaller: Amounts | None, one_more: int, high: Spec, volume: int | None) -> Spec:

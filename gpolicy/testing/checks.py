@@ -14,12 +14,12 @@ from gpolicy.analysis.capacity import load_to_count, tiered_run
 from gpolicy.analysis.counted_cluster import CountedCluster, Fit
 from gpolicy.analysis.losses import Loss
 from gpolicy.analysis.node_losses import GroupRedundancy, redundancy
+from gpolicy.analysis.node_resources import promised_volume, smallest_volume
 from gpolicy.analysis.place_report import Candidate, PlaceReport
 from gpolicy.analysis.placing import place
 from gpolicy.analysis.shown_score import with_weights
-from gpolicy.analysis.spec_pairs import MINMAX, PairNames, find_pair, pair_names, size_title
+from gpolicy.analysis.size_words import MINMAX, PairNames, find_pair, pair_names, size_title
 from gpolicy.analysis.violations import AllowedSizes, PolicyViolation, allowed_sizes, verdict_on
-from gpolicy.analysis.volume_resources import promised_volume, smallest_volume
 from gpolicy.analysis.wanted_instance import PlaceRequest, Unmade, of_pair, unmade
 from gpolicy.cluster.state import ClusterState, LiveInstance
 from gpolicy.cluster.terms import Limits, limited
@@ -73,9 +73,8 @@ def _check(report: PlaceReport, expectation: Expectation) -> Check:
     why = "; ".join((report.reason or report.info, *report.parameters))
     match head:
         case "refused":
-            return checked(
-                expectation, not report.ok, detail=f"goes to {', '.join(report.nodes)}" if report.ok else why
-            )
+            said = f"goes to {', '.join(report.nodes)}" if report.ok else why
+            return checked(expectation, not report.ok, detail=said)
         case "because":
             return checked(expectation, None if report.ok else _main_reason(report), detail=why)
         case "group":
@@ -103,9 +102,8 @@ def _main_reason(report: PlaceReport) -> str:
 
 def _of_candidate(report: PlaceReport, candidate: Candidate | None, expectation: Expectation, path: list[str]) -> Check:
     if candidate is None:
-        return checked(
-            expectation, None, detail="it was not a candidate" if report.ok else report.reason or report.info
-        )
+        said = "it was not a candidate" if report.ok else report.reason or report.info
+        return checked(expectation, None, detail=said)
     why = candidate.detail or candidate.explanation or ""
     match path:
         case ["refused"]:
@@ -381,9 +379,8 @@ def check_redundancy(_policy: Policy, state: ClusterState, scenario: Scenario) -
     if found.unavailable is not None:
         raise CannotRunError(found.unavailable, scenario.span, hint="ask for fewer failures, or on fewer nodes")
     if found.nodes < failures:
-        raise CannotRunError(
-            f"group {group} has {count(found.nodes, 'node')}, so {failures} cannot be lost", scenario.span
-        )
+        message = f"group {group} has {count(found.nodes, 'node')}, so {failures} cannot be lost"
+        raise CannotRunError(message, scenario.span)
     return [_check_losses(found, expectation) for expectation in scenario.expectations]
 
 

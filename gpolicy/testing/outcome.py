@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 
 from gpolicy.allocator.cluster_data import DiskTemplate
 from gpolicy.analysis.allocator_input import policy_of
-from gpolicy.analysis.spec_pairs import find_pair, pair_names
-from gpolicy.analysis.volume_resources import smallest_volume
+from gpolicy.analysis.node_resources import smallest_volume
+from gpolicy.analysis.size_words import find_pair, pair_names
 from gpolicy.analysis.wanted_instance import allowed_templates, enabled_templates, spec_disks
 from gpolicy.cluster.state import ClusterState, LiveDisk, LiveInstance, LiveNode, Resources
 from gpolicy.cluster.terms import SpindleFault, spindle_refusal
@@ -177,9 +177,8 @@ def with_instances(policy: Policy, state: ClusterState, existing: Existing) -> C
     """Return `state` with the instances that a test adds. Raise CannotRunError if that is impossible."""
     nodes = [state.nodes[known_name(named, state.nodes, "node")] for named in existing.nodes]
     exclusive = any(state.has_exclusive_storage(node) for node in nodes)
-    made = instance_of(
-        policy, state, existing.sizes, nodes[0].group, exclusive=exclusive, mirrored=len(existing.nodes) > 1
-    )
+    sizes, mirrored = existing.sizes, len(existing.nodes) > 1
+    made = instance_of(policy, state, sizes, nodes[0].group, exclusive=exclusive, mirrored=mirrored)
     made = replace(
         made,
         primary_node=existing.nodes[0].value,

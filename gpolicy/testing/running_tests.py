@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Final
 
 from gpolicy.allocator.compiled_allocation import Budget
-from gpolicy.analysis.declared_resources import declared_numbers, only_named
-from gpolicy.analysis.spec_pairs import MINMAX, pair_names
+from gpolicy.analysis.node_resources import declared_numbers, only_named
+from gpolicy.analysis.size_words import MINMAX, pair_names
 from gpolicy.cluster.htools_sources import built_in_values
 from gpolicy.cluster.state import ClusterObject, ClusterState, LiveGroup, LiveNode, PhysicalVolume, Resources
 from gpolicy.cluster.state_files import parse_snapshot
@@ -180,9 +180,8 @@ def promised_cluster(policy: Policy, source: str) -> ClusterState:
             continue
         span = group.hardware.span
         simulated = tuple(SimulatedNode(name=name, span=span) for name in nodes)
-        parts.append(
-            SimulatedGroup(span=span, group=Located(group.name, group.span), machine=Machine(), nodes=simulated)
-        )
+        named = Located(group.name, group.span)
+        parts.append(SimulatedGroup(span=span, group=named, machine=Machine(), nodes=simulated))
     return simulated_cluster(policy, parts, source)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from gpolicy.analysis.spec_pairs import pair_names
+from gpolicy.analysis.size_words import pair_names
 from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import NO_LIMITS, Limits, limits_in_force, with_limits
 from gpolicy.findings import Finding, Severity

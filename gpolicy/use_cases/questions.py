@@ -24,8 +24,7 @@ from gpolicy.progress import Working, quietly
 
 if TYPE_CHECKING:
     from gpolicy.allocator.cluster_score import Weights
-    from gpolicy.analysis.request_words import Words
-    from gpolicy.analysis.spec_pairs import PairNames
+    from gpolicy.analysis.size_words import PairNames, Words
     from gpolicy.checking.rule import Hit
     from gpolicy.show.effective_policy import EffectivePolicy
     from gpolicy.testing.outcome import Outcome
@@ -166,7 +165,7 @@ def open_cluster(
     `plan_file` is what notes call the plan. Raise PolicyError for a policy with an error or that does not fit the
     cluster, RequestError for a plan of another cluster, or where what is supposed is impossible.
     """
-    from gpolicy.analysis.spec_pairs import PairNames, names_by_object, pair_names  # noqa: PLC0415
+    from gpolicy.analysis.size_words import PairNames, names_by_object, pair_names  # noqa: PLC0415
     from gpolicy.plan.projection import prospect  # noqa: PLC0415
 
     names = PairNames()
@@ -237,7 +236,7 @@ def count_capacity(
         )
     if not after_moves:
         return report
-    from gpolicy.remedy.room_by_size import count_after_moves  # noqa: PLC0415 (not all ask)
+    from gpolicy.remedy.remedy import count_after_moves  # noqa: PLC0415 (not all ask)
 
     with working("looking for moves that make room"):
         state = limited(cluster.state, cluster.limits)
@@ -258,8 +257,7 @@ def forecast_capacity(
     `observed` is the cluster as it is, read `at` (YYYY-MM-DDThh:mm:ssZ).
     """
     from gpolicy.analysis.loaded_state import load_state  # noqa: PLC0415
-    from gpolicy.growth.filling_up import forecast  # noqa: PLC0415
-    from gpolicy.growth.history import read_history  # noqa: PLC0415
+    from gpolicy.growth.filling_up import forecast, read_history  # noqa: PLC0415
 
     state = limited(cluster.state, cluster.limits)
     with working("reading snapshots") as tell:
@@ -283,7 +281,7 @@ def place_instance(
     For example, `place_instance(cluster, ["memory=4G", "vcpus=2", "disk=20G"]).nodes` are the chosen nodes.
     """
     from gpolicy.analysis.placing import place  # noqa: PLC0415
-    from gpolicy.analysis.request_words import Words, read_words  # noqa: PLC0415
+    from gpolicy.analysis.size_words import Words, read_words  # noqa: PLC0415
     from gpolicy.what_if.supposing import full_name  # noqa: PLC0415
 
     words = request if isinstance(request, Words) else read_words(request)

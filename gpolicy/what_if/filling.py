@@ -6,17 +6,14 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Final
 
 from gpolicy.allocator.cluster_data import NO_NODE, DiskTemplate, Instance, InstanceStatus
 from gpolicy.allocator.policy_check import check_ipolicy
 from gpolicy.allocator.repeated_allocation import AllocationState
-from gpolicy.analysis.basis import Basis, StateReport, origin_of
+from gpolicy.analysis.basis import Basis, StateReport, node_uses, origin_of
 from gpolicy.analysis.binding import Binding
 from gpolicy.analysis.counted_cluster import CountedCluster
 from gpolicy.analysis.loaded_state import load_state
-from gpolicy.analysis.node_use import node_uses
-from gpolicy.analysis.place_report import whole_of
 from gpolicy.analysis.policy_limits import OF_HTOOLS, PolicyLimit, needed, with_value, without_limit
 from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import Limits, limited, limits_in_force
@@ -75,7 +72,7 @@ class FillingGroup:
         return self._for(instance).find_binding(state, instance)
 
 
-_PART_WORK: Final = 100_000
+_PART_WORK = 100_000
 """Nodes times instances that are placed before the stop is asked again: some tenths of a second."""
 
 
@@ -117,7 +114,7 @@ class FullReport(StateReport):
     policy_limit: PolicyLimit | None = None
 
 
-MOST_MORE: Final = 5_000
+MOST_MORE = 5_000
 """More instances than these are not counted at a mix."""
 
 
@@ -210,5 +207,5 @@ def _size_alone(instance: Instance) -> Instance:
 
 def _is_allowed(room: FillingGroup, instance: Instance) -> bool:
     exclusive = any(node.facts.exclusive for node in room.counted.cluster.nodes.values())  # as all of them are
-    whole = replace(whole_of(instance), ignores_policy=False)
+    whole = replace(instance, memory=instance.burst, maximum_memory=None, ignores_policy=False)
     return check_ipolicy(room.counted.policy, whole, exclusive=exclusive) is None

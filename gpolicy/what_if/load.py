@@ -10,9 +10,8 @@ from typing import Final
 from gpolicy.allocator.cluster_data import DiskTemplate, InstanceStatus
 from gpolicy.allocator.evacuation import EvacuationMode, evacuate_nodes
 from gpolicy.analysis.allocator_input import LOCAL, MIXED, disks_of, why_unreadable
-from gpolicy.analysis.declared_resources import declared_by_policy, declared_numbers, prefixes
 from gpolicy.analysis.hail import hails_cluster
-from gpolicy.analysis.volume_resources import smallest_volume
+from gpolicy.analysis.node_resources import declared_by_policy, declared_numbers, prefixes, smallest_volume
 from gpolicy.cluster.state import ClusterState, LiveInstance, LiveNode, PhysicalVolume, Resources
 from gpolicy.errors import RequestError
 from gpolicy.ganeti.amounts import exact_size
@@ -38,13 +37,11 @@ def without(state: ClusterState, names: Sequence[str]) -> ClusterState:
 def elsewhere(state: ClusterState, placed: Mapping[str, Sequence[str]]) -> ClusterState:
     """Return `state` with instances on other nodes, by name: the primary first."""
     old = [state.instances[name] for name in placed]
-    new = [
-        replace(item, primary_node=placed[item.name][0], secondary_nodes=tuple(placed[item.name][1:])) for item in old
-    ]
+    homes = ((item, placed[item.name]) for item in old)
+    new = [replace(item, primary_node=home[0], secondary_nodes=tuple(home[1:])) for item, home in homes]
     left = replace(state, nodes=_with_use(state, old, -1))
-    return replace(
-        left, nodes=_with_use(left, new, 1), instances={**state.instances, **{item.name: item for item in new}}
-    )
+    instances = {**state.instances, **{item.name: item for item in new}}
+    return replace(left, nodes=_with_use(left, new, 1), instances=instances)
 
 
 def instances_on(state: ClusterState, node: str) -> list[LiveInstance]:
@@ -213,10 +210,8 @@ def moved(state: ClusterState, name: str, group: str) -> ClusterState:
 
 def _check_storage(state: ClusterState, node: LiveNode, group: str) -> None:
     if state.has_exclusive_storage(node) != state.has_exclusive_storage(replace(node, group=group)):
-        raise RequestError(
-            f"exclusive storage is on in only one of the groups {node.group} and {group}",
-            hint=f"what {node.name} has free in {group} is not known before it is measured there",
-        )
+        hint = f"what {node.name} has free in {group} is not known before it is measured there"
+        raise RequestError(f"exclusive storage is on in only one of the groups {node.group} and {group}", hint=hint)
 
 
 def upgraded(state: ClusterState, name: str, amounts: dict[str, Amount]) -> ClusterState:

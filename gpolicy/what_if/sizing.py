@@ -12,16 +12,14 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import Final
 
 from gpolicy.allocator.cluster_data import Instance
 from gpolicy.allocator.repeated_allocation import AllocationState
-from gpolicy.analysis.basis import Basis, StateReport, origin_of
+from gpolicy.analysis.basis import Basis, StateReport, node_uses, origin_of
 from gpolicy.analysis.binding import Binding
 from gpolicy.analysis.counted_cluster import CountedCluster
-from gpolicy.analysis.node_use import node_uses
 from gpolicy.analysis.policy_limits import OF_HTOOLS, OtherValue, needed, with_value, without_limit
-from gpolicy.analysis.spec_pairs import PairNames, with_bound
+from gpolicy.analysis.size_words import PairNames, with_bound
 from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import Limits, limited, limits_in_force
 from gpolicy.errors import ArgumentError, GpolicyError, RequestError
@@ -118,10 +116,10 @@ class SizeRequest:
     group: str | None = None
 
 
-MOST_KINDS: Final = 3
+MOST_KINDS = 3
 """Kinds of nodes in one question."""
 
-_SEARCH: Final = 0.75  # the share of the time for the search; the rest is for what the answer lacks and leaves
+_SEARCH = 0.75  # the share of the time for the search; the rest is for what the answer lacks and leaves
 
 
 def find_size(

@@ -17,8 +17,7 @@ from gpolicy.analysis.allocator_input import require
 from gpolicy.analysis.basis import settle
 from gpolicy.analysis.counted_cluster import CountedCluster
 from gpolicy.analysis.loaded_state import load_state
-from gpolicy.analysis.request_words import read_words, split_count
-from gpolicy.analysis.spec_pairs import PairNames, find_pair, pair_title, with_bound
+from gpolicy.analysis.size_words import PairNames, find_pair, pair_title, read_words, split_count, with_bound
 from gpolicy.analysis.wanted_instance import PlaceRequest, of_pair, wanted_group, wanted_instance
 from gpolicy.cluster.state import ClusterState, LiveDisk, LiveInstance
 from gpolicy.errors import ArgumentError, RequestError
@@ -110,9 +109,8 @@ def read_more(text: str, option: str = "with", form: str = _WITH_FORM) -> More:
         raise ArgumentError(f"{option} {text!r}: nothing is known of {what!r}", hint=hint)
     most = MOST_NODES if nodes else MOST_INSTANCES
     if not 1 <= number <= most:
-        raise ArgumentError(
-            f"{option} {text!r}: {number} {'nodes' if nodes else 'instances'}", hint=f"write 1 to {most:,}"
-        )
+        many = f"{number} {'nodes' if nodes else 'instances'}"
+        raise ArgumentError(f"{option} {text!r}: {many}", hint=f"write 1 to {most:,}")
     if sized:
         return More(number, group, spec=what, request=read_words(words, keys=SIZE_KEYS).request)
     return More(number, group, like=rest) if nodes else More(number, group, spec=name, bound=rest or "min")
@@ -141,9 +139,8 @@ def read_upgrade(text: str) -> Upgrade:
     """Return what `--upgrade` says. Raise RequestError."""
     nodes, *words = text.split() or [""]
     if not words or "=" in nodes:
-        raise ArgumentError(
-            f"upgrade {text!r} cannot be read", hint="write NODE,... memory=+64G disk=4T cpus=32 pvs=+1"
-        )
+        hint = "write NODE,... memory=+64G disk=4T cpus=32 pvs=+1"
+        raise ArgumentError(f"upgrade {text!r} cannot be read", hint=hint)
     amounts: dict[str, Amount] = {}
     for word in words:
         key, _, value = word.partition("=")

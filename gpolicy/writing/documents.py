@@ -97,9 +97,8 @@ def _mapping(path: Path, tree: Mapping[str, yaml_text.Node], indent: int, commen
             lines += yaml_text.entry(key, node, indent=indent, comment=comment(here, node), as_flow=True)
             continue
         is_short = here[0] in _FLOW and not any(isinstance(below, dict) for below in node.values())
-        one_line = (
-            yaml_text.entry(key, node, indent=indent, as_flow=True) if is_short or here == ("ipolicy", "std") else []
-        )
+        is_short = is_short or here == ("ipolicy", "std")
+        one_line = yaml_text.entry(key, node, indent=indent, as_flow=True) if is_short else []
         whole = [f"{' ' * indent}{yaml_text.scalar(key)}:", *_mapping(here, node, indent + 2, comment)]
         lines += one_line if len(one_line) == 1 else whole
     return lines

@@ -198,9 +198,8 @@ def _write_beside(replacement: Replacement) -> _Written:
     if known is None:
         if replacement.old is not None:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
-        return _Written(
-            replacement.path, target, opening.write_beside(target, replacement.new, opening.new_mode()), None, 0
-        )
+        beside = opening.write_beside(target, replacement.new, opening.new_mode())
+        return _Written(replacement.path, target, beside, None, 0)
     before = opening.read_below(target.directory, target.directory / target.name, known.st_size)
     if replacement.old is not None and before != replacement.old:
         raise OSError("it has changed since it was read")

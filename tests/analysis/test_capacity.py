@@ -13,7 +13,7 @@ from gpolicy.analysis.binding import Cause
 from gpolicy.analysis.capacity import GroupCapacity, capacity
 from gpolicy.analysis.loaded_state import group_data, split_instances
 from gpolicy.analysis.placing import place
-from gpolicy.analysis.request_words import read_words
+from gpolicy.analysis.size_words import read_words
 from gpolicy.cluster.state import ClusterState, LiveGroup
 from gpolicy.cluster.state_files import read_config_file, read_snapshot
 from gpolicy.errors import GpolicyError, RequestError

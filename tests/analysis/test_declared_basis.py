@@ -15,7 +15,7 @@ import pytest
 from gpolicy.analysis.basis import BasisKind
 from gpolicy.analysis.capacity import capacity
 from gpolicy.analysis.placing import place
-from gpolicy.analysis.spec_pairs import pair_names
+from gpolicy.analysis.size_words import pair_names
 from gpolicy.analysis.wanted_instance import PlaceRequest
 from gpolicy.cluster.state import HIDDEN_BY_RAPI, ClusterState, PhysicalVolume, Resources
 from gpolicy.cluster.state_files import read_config_file

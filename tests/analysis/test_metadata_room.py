@@ -8,8 +8,7 @@ from dataclasses import replace
 import pytest
 
 from gpolicy.analysis.capacity import CapacityReport, capacity
-from gpolicy.analysis.declared_resources import uncounted
-from gpolicy.analysis.volume_resources import MetadataRoom, NodeRoom, metadata_rooms
+from gpolicy.analysis.node_resources import MetadataRoom, NodeRoom, metadata_rooms, uncounted
 from gpolicy.cluster.state import ClusterState, LiveDisk, LiveInstance
 from gpolicy.cluster.terms import GroupTerms, VolumeTerms
 from gpolicy.ganeti.vocabulary import DRBD_METADATA, Values

@@ -10,7 +10,7 @@ import pytest
 from gpolicy.allocator.cluster_data import Disk
 from gpolicy.analysis.place_report import PlaceReport
 from gpolicy.analysis.placing import place
-from gpolicy.analysis.request_words import read_words
+from gpolicy.analysis.size_words import read_words
 from gpolicy.analysis.wanted_instance import PlaceRequest
 from gpolicy.cluster.htools_sources import simulated_state
 from gpolicy.cluster.state import ClusterState

@@ -14,7 +14,7 @@ from gpolicy.analysis.allocator_input import cluster_data
 from gpolicy.analysis.capacity import capacity
 from gpolicy.analysis.place_report import PlaceReport
 from gpolicy.analysis.placing import place
-from gpolicy.analysis.spec_pairs import PairNames, find_pair
+from gpolicy.analysis.size_words import PairNames, find_pair
 from gpolicy.analysis.wanted_instance import PlaceRequest, of_spec
 from gpolicy.cluster.htools_sources import simulated_state
 from gpolicy.cluster.state import ClusterState

@@ -12,8 +12,8 @@ from gpolicy.allocator.redundancy import CapacityRules
 from gpolicy.allocator.repeated_allocation import AllocationState, Allocator, ReferenceEngine
 from gpolicy.analysis.allocator_input import cluster_data
 from gpolicy.analysis.counted_cluster import CountedCluster
-from gpolicy.analysis.declared_resources import DeclaredNumber
 from gpolicy.analysis.loaded_state import load_state
+from gpolicy.analysis.node_resources import DeclaredNumber
 from gpolicy.analysis.resource_models import NodeModel, ResourceModel, resource_models
 from gpolicy.cluster.state import HIDDEN_BY_RAPI, ClusterState, Resources
 from gpolicy.cluster.state_files import read_config_file

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from gpolicy.analysis.volume_resources import VolumeResources, volume_notes, volume_resources, what_if_shares
+from gpolicy.analysis.node_resources import VolumeResources, volume_notes, volume_resources, what_if_shares
 from gpolicy.cluster.state import ClusterState, LiveDisk, LiveInstance, PhysicalVolume
 from gpolicy.cluster.terms import GroupTerms, Promise, VolumeTerms
 from gpolicy.cluster.volume_pools import VolumesFrom

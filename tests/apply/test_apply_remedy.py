@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpolicy.analysis.spec_pairs import PairNames
+from gpolicy.analysis.size_words import PairNames
 from gpolicy.apply.carrying import ApplyError, CarryingError
 from gpolicy.apply.journals import Direction
 from gpolicy.apply.plan_run import RefusedError, can_be_carried, suppositions_hold

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from gpolicy.analysis.request_words import KEYS
+from gpolicy.analysis.size_words import KEYS
 from gpolicy.cli.app import VERBS
 from gpolicy.cli.completing import FILES, SHELLS, complete
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS

@@ -18,8 +18,7 @@ from hypothesis import strategies as st
 
 from gpolicy.analysis.capacity import GroupCapacity, capacity
 from gpolicy.analysis.placing import place
-from gpolicy.analysis.request_words import read_words
-from gpolicy.analysis.spec_pairs import PairNames, pair_names
+from gpolicy.analysis.size_words import PairNames, pair_names, read_words
 from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.state_files import read_snapshot
 from gpolicy.cluster.terms import NO_LIMITS, GroupTerms, Limits, limited

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from math import ceil, exp, floor, inf
 from statistics import median
 
-from gpolicy.growth.day_range import Point, day_range
+from gpolicy.growth.filling_up import Point, day_range
 
 LONGEST = 3 * 365
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpolicy.growth.day_range import LEAST_WEEKS, Point, day_range
+from gpolicy.growth.filling_up import LEAST_WEEKS, Point, day_range
 from tests.growth.simulated import KINDS, judge
 
 HISTORIES = 80

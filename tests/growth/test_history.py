@@ -16,8 +16,7 @@ from gpolicy.analysis.loaded_state import load_state
 from gpolicy.cluster.state import ClusterState, Identity
 from gpolicy.cluster.state_files import read_snapshot, write_snapshot
 from gpolicy.errors import GpolicyError
-from gpolicy.growth.filling_up import GrowthReport, forecast
-from gpolicy.growth.history import History, read_history
+from gpolicy.growth.filling_up import GrowthReport, History, forecast, read_history
 from gpolicy.progress import silent
 
 GROWING = Path(__file__).resolve().parents[2] / "policies/growing"

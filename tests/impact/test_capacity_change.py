@@ -15,7 +15,7 @@ from gpolicy.analysis.allocator_input import cluster_data
 from gpolicy.analysis.binding import Cause, Room
 from gpolicy.analysis.capacity import capacity
 from gpolicy.analysis.counted_cluster import CountedCluster
-from gpolicy.analysis.spec_pairs import PairNames
+from gpolicy.analysis.size_words import PairNames
 from gpolicy.cluster.state import ClusterState, Identity, LiveGroup
 from gpolicy.cluster.state_files import read_config_file
 from gpolicy.errors import GpolicyError

@@ -15,15 +15,15 @@ from gpolicy.analysis.node_losses import GroupRedundancy
 from gpolicy.analysis.shown_score import Score
 from gpolicy.analysis.violations import PolicyViolation, RatioBreach, Verdict
 from gpolicy.impact.capacity_change import CapacityChange, FitChange, GroupCapacityChange
-from gpolicy.impact.declared_guards import TAKES_INSTANCES, declared_guards, failures_asked
-from gpolicy.impact.impact import GroupRedundancyChange, Impact, RedundancyChange
-from gpolicy.impact.violation_change import (
+from gpolicy.impact.comparison import (
     InstanceViolation,
     NodeViolation,
     UnknownNodeViolation,
     UnknownViolation,
     ViolationChange,
 )
+from gpolicy.impact.declared_guards import TAKES_INSTANCES, declared_guards, failures_asked
+from gpolicy.impact.impact import GroupRedundancyChange, Impact, RedundancyChange
 from gpolicy.plan.built_in_guards import GUARDS, GuardResult
 from gpolicy.policy.kinds import BUILT_IN
 from gpolicy.policy.loading import load_policy

@@ -10,7 +10,7 @@ import pytest
 
 from gpolicy.analysis.basis import BasisKind
 from gpolicy.analysis.capacity import capacity
-from gpolicy.analysis.spec_pairs import pair_names
+from gpolicy.analysis.size_words import pair_names
 from gpolicy.cluster.state_files import read_snapshot
 from gpolicy.impact.comparison import Sides
 from gpolicy.impact.declared_guards import declared_guards, failures_asked, guard_impact, judge_declared_again

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gpolicy.analysis.spec_pairs import PairNames
+from gpolicy.analysis.size_words import PairNames
 from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import GroupTerms, Limits, Terms, with_limits
 from gpolicy.impact.comparison import Sides

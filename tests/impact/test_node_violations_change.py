@@ -8,7 +8,7 @@ import pytest
 
 from gpolicy.cluster.state import ClusterState, Resources
 from gpolicy.ganeti.vocabulary import Values
-from gpolicy.impact.violation_change import ViolationChange
+from gpolicy.impact.comparison import ViolationChange
 from tests.analysis.full_nodes import instances, node, state
 from tests.impact.changes import violation_change
 

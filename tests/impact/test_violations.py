@@ -8,13 +8,13 @@ from dataclasses import replace
 
 import pytest
 
-from gpolicy.analysis.spec_pairs import PairNames
+from gpolicy.analysis.size_words import PairNames
 from gpolicy.analysis.violations import ParameterBreach
 from gpolicy.cluster.htools_sources import read_text_file
 from gpolicy.cluster.state import ClusterState, LiveDisk, LiveInstance
 from gpolicy.errors import GpolicyError
 from gpolicy.ganeti.vocabulary import Value, Values
-from gpolicy.impact.violation_change import InstanceViolation, ViolationChange
+from gpolicy.impact.comparison import InstanceViolation, ViolationChange
 from tests.impact.changes import violation_change, violations_of
 from tests.impact.clusters_by_hand import cluster
 from tests.impact.messages import breaches_told, violated

@@ -11,7 +11,7 @@ import pytest
 
 from gpolicy.errors import InputError
 from gpolicy.plan.plan_file import read_plan
-from gpolicy.plan.signature import Signers
+from gpolicy.plan.trust import Signers
 from tests.cli.command_line import gpolicy
 from tests.plan.planned import cluster, plan_for, plan_text
 

@@ -6,7 +6,7 @@ import random
 from functools import cache
 
 from gpolicy.analysis.loaded_state import load_state
-from gpolicy.analysis.spec_pairs import PairNames
+from gpolicy.analysis.size_words import PairNames
 from gpolicy.cluster.htools_sources import parse_text
 from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import GpolicyError

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from gpolicy.analysis.loaded_state import load_state
-from gpolicy.analysis.spec_pairs import PairNames
+from gpolicy.analysis.size_words import PairNames
 from gpolicy.cluster.htools_sources import parse_text
 from gpolicy.cluster.state import ClusterState
 from gpolicy.progress import Stop, silent
@@ -114,7 +114,7 @@ def all_reached(asked: Question, most: int) -> Iterator[tuple[int, int, Layout]]
                         cost = copied + trial.copied
                         if key in after and cost >= after[key][0]:
                             continue
-                        if movers.is_safe(layout, trial) and wrong.issuperset(movers.faults(there)):
+                        if movers.is_safe(layout, trial) and wrong.issuperset(movers.places.faults(there)):
                             after[key] = cost, there
         here = after
         for copied, layout in here.values():

@@ -12,7 +12,7 @@ from gpolicy.analysis.violations import PolicyJudge
 from gpolicy.cluster.sources import SourceOptions, read_state
 from gpolicy.cluster.state import ClusterState
 from gpolicy.ganeti.vocabulary import Values
-from gpolicy.remedy.legal_sizes import SizeCure
+from gpolicy.remedy.commands import SizeCure
 from tests.remedy.broken_clusters import remedied
 
 SNAPSHOT = Path(__file__).resolve().parents[2] / "policies/two-groups.snapshot.json"

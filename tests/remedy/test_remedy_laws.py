@@ -16,7 +16,7 @@ from gpolicy.analysis.loaded_state import load_state
 from gpolicy.analysis.node_losses import group_redundancy
 from gpolicy.analysis.violations import node_verdicts
 from gpolicy.cluster.state import ClusterState
-from gpolicy.remedy.faults import RATIOS, Fault, FaultKind, Layout, Places, find_faults
+from gpolicy.remedy.faults import RATIOS, Fault, FaultKind, Layout, Places
 from gpolicy.remedy.moving import ANY_MOVE, Movers, Trial
 from gpolicy.remedy.remedy import RemedyReport
 from tests.remedy.broken_clusters import ImpossibleError, broken, remedied, remedy_of
@@ -83,7 +83,7 @@ def replayed(layout: Layout, report: RemedyReport) -> list[Layout]:
 def check_that_faults_are_those_of_the_impact(seed: int) -> None:
     state = broken(seed)
     layout = layout_of(state)
-    faults = find_faults(layout, Places(layout.nodes))
+    faults = Places(layout.nodes).faults(layout)
     facts = LocationFacts(state, {})
     for kind in OF_TAGS:
         found = [fault for fault in faults if fault.kind.value == kind]
@@ -109,7 +109,7 @@ def check_that_each_step_is_possible_and_keeps_redundancy(seed: int) -> None:
         for index, node in after.nodes.items():
             assert node.facts.offline or before.nodes[index].fails_n1 or not node.fails_n1
     places = Places(layouts[0].nodes)
-    assert set(find_faults(layouts[-1], places)) == set(report.faults_after)
+    assert set(places.faults(layouts[-1])) == set(report.faults_after)
     assert {left.fault for left in report.left} | set(report.new) == set(report.faults_after)
     assert wrong(report.faults_after) <= wrong(report.faults)
     assert sum(len(step.cures) for step in report.steps) == report.cured
@@ -147,7 +147,7 @@ def check_that_hbal_cures_no_more(seed: int) -> None:
             if not isinstance(trial, Trial) or not movers.is_safe(layout, trial):
                 break
             layout = layout.after(trial.moved)
-            assert least <= wrong(find_faults(layout, places))
+            assert least <= wrong(places.faults(layout))
 
 
 def check_laws(seed: int) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 import gpolicy
 from gpolicy.analysis.capacity import GroupCapacity
-from gpolicy.analysis.spec_pairs import PairNames
+from gpolicy.analysis.size_words import PairNames
 from gpolicy.cluster.state import ClusterState
 from gpolicy.progress import after_work
 from gpolicy.remedy.remedy import find_remedy
@@ -70,7 +70,7 @@ def check_that_each_step_is_safe(found: Compared) -> None:
         assert trial.gain.units >= 0
         assert movers.is_safe(layout, trial)
         layout = layout.after(trial.moved)
-        assert {*found.asked.beginning.before.faults} >= {*movers.faults(layout)}
+        assert {*found.asked.beginning.before.faults} >= {*movers.places.faults(layout)}
         assert sum(map(len, layout.homeless.values())) <= sum(
             map(len, found.asked.beginning.before.layout.homeless.values())
         )

@@ -9,7 +9,6 @@ from gpolicy.analysis.basis import Basis, BasisKind
 from gpolicy.analysis.binding import Binding, Cause, Room, Stranded
 from gpolicy.analysis.capacity import GroupCapacity, PlacedSize, SpecCapacity
 from gpolicy.analysis.counted_cluster import Fit
-from gpolicy.analysis.declared_resources import DeclaredNumber
 from gpolicy.analysis.health import (
     DesiredLocationMissing,
     DomainConflict,
@@ -20,12 +19,20 @@ from gpolicy.analysis.health import (
 )
 from gpolicy.analysis.losses import Homeless, Loss
 from gpolicy.analysis.node_losses import GroupRedundancy, Shortage
+from gpolicy.analysis.node_resources import DeclaredNumber
 from gpolicy.analysis.resource_models import GroupModel, Model, NodeModel, ResourceModel
 from gpolicy.analysis.shown_score import Score, ScoreComponent
 from gpolicy.analysis.violations import ParameterBreach, PolicyViolation, RatioBreach, Verdict
 from gpolicy.cluster.terms import VolumeTerms
 from gpolicy.cluster.volume_pools import VolumesFrom
 from gpolicy.impact.capacity_change import AllocationVectors, CapacityChange, FitChange, GroupCapacityChange
+from gpolicy.impact.comparison import (
+    InstanceViolation,
+    NodeViolation,
+    UnknownNodeViolation,
+    UnknownViolation,
+    ViolationChange,
+)
 from gpolicy.impact.exclusive_storage_change import (
     DiskFinding,
     DiskTrouble,
@@ -47,13 +54,6 @@ from gpolicy.impact.impact import (
     RedundancyChange,
     RemedyChange,
     ResourceModelChange,
-)
-from gpolicy.impact.violation_change import (
-    InstanceViolation,
-    NodeViolation,
-    UnknownNodeViolation,
-    UnknownViolation,
-    ViolationChange,
 )
 from gpolicy.remedy.faults import FaultKind
 

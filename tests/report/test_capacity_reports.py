@@ -11,8 +11,8 @@ from jsonschema import Draft7Validator
 
 from gpolicy.analysis.binding import Cause
 from gpolicy.analysis.capacity import CapacityReport, capacity
+from gpolicy.analysis.node_resources import MetadataRoom, NodeRoom
 from gpolicy.analysis.shown_score import Score, ScoreComponent
-from gpolicy.analysis.volume_resources import MetadataRoom, NodeRoom
 from gpolicy.cluster.htools_sources import parse_text, read_text_file
 from gpolicy.json_values import json_text
 from gpolicy.printable import terminal_text

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft7Validator
 
-from gpolicy.analysis.spec_pairs import pair_names
+from gpolicy.analysis.size_words import pair_names
 from gpolicy.cluster.sources import SourceOptions, read_state
 from gpolicy.impact.comparison import Sides
 from gpolicy.impact.impact import PARTS, Impact, impact

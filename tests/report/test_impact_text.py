@@ -5,8 +5,8 @@ from dataclasses import replace
 
 from gpolicy.analysis.binding import Binding, Cause
 from gpolicy.impact.capacity_change import GroupCapacityChange
+from gpolicy.impact.comparison import ViolationChange
 from gpolicy.impact.impact import PARTS, Impact, LocationChange, ResourceModelChange
-from gpolicy.impact.violation_change import ViolationChange
 from gpolicy.printable import terminal_text
 from gpolicy.report.answer import Answer, Section, Table, plain_text, with_content
 from gpolicy.report.capacity_section import capacity_section, changed_groups

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpolicy.impact.violation_change import InstanceViolation, ViolationChange
+from gpolicy.impact.comparison import InstanceViolation, ViolationChange
 from gpolicy.report.violations_section import violations_section
 from tests.report.impact_samples import violations
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from gpolicy import progress
 from gpolicy.analysis.capacity import capacity
-from gpolicy.analysis.spec_pairs import PairNames
+from gpolicy.analysis.size_words import PairNames
 from gpolicy.cluster.sources import read_state
 from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import NO_LIMITS, Limits

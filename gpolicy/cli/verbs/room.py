@@ -147,8 +147,8 @@ def place(  # noqa: PLR0913 (Typer reads options from arguments)
     at its largest; missing values come from the policy's std. Exit code 1 when no node takes the instance (the answer
     then says what would fit), or Ganeti would refuse it all the same.
     """
-    from gpolicy.analysis.request_words import read_words  # noqa: PLC0415
     from gpolicy.analysis.shown_score import read_weights  # noqa: PLC0415
+    from gpolicy.analysis.size_words import read_words  # noqa: PLC0415
     from gpolicy.cluster.terms import NO_LIMITS  # noqa: PLC0415
     from gpolicy.report.place_answer import place_answer, place_data  # noqa: PLC0415
 

@@ -21,8 +21,8 @@ from gpolicy.rules.shared import moved, promised_disk
 if TYPE_CHECKING:
     from gpolicy.analysis.violations import ParameterBreach, PolicyViolation
     from gpolicy.checking.tags import Tag
+    from gpolicy.impact.comparison import ViolationChange
     from gpolicy.impact.impact import LocationChange
-    from gpolicy.impact.violation_change import ViolationChange
     from gpolicy.plan.built_in_guards import GuardResult
     from gpolicy.plan.changes import Objection
     from gpolicy.plan.projection import Prospect

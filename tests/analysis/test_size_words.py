@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gpolicy.allocator.cluster_data import Disk
-from gpolicy.analysis.request_words import read_words
+from gpolicy.analysis.size_words import read_words
 from gpolicy.analysis.wanted_instance import PlaceRequest
 from gpolicy.errors import GpolicyError, RequestError
 
