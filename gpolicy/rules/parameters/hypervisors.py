@@ -82,11 +82,24 @@ _OF_SPICE: Final[_Mismatches] = {
 """Parameters of SPICE that Ganeti refuses without an address: those that are empty or off by themselves."""
 
 
+_EXPLAINED: Final[Mapping[tuple[Path, Path], tuple[Path, str]]] = {
+    _both("kvm", "security_model", "security_domain"): (("uid_pool",), "security_model: pool"),
+    _both("kvm", "boot_order", "cdrom_image_path"): (kvm("floppy_image_path"), "boot_order: floppy"),
+    _both("kvm", "boot_order", "floppy_image_path"): (kvm("cdrom_image_path"), "boot_order: cdrom"),
+    _both("kvm", "spice_use_tls", "spice_bind"): (kvm("vnc_bind_address"), "vnc_tls"),
+    _both("kvm", "spice_password_file", "spice_bind"): (kvm("vnc_bind_address"), "vnc_password_file"),
+    _both("kvm", "vnc_tls", "vnc_bind_address"): (kvm("spice_bind"), "spice_use_tls"),
+    _both("kvm", "vnc_password_file", "vnc_bind_address"): (kvm("spice_bind"), "spice_password_file"),
+}
+"""Another parameter that explains why two do not go together, once it has a value: then something else is meant."""
+
+
 def _refused_together(context: Context, table: _Mismatches) -> Iterator[Hit]:
     for paths, item in table.items():
         for declared, values in together(context, *paths) if _is_checked(context, item) else ():
             if item.wrong(*(value.value for value in values)):
-                yield conflict(context, declared, *_said("GP170", paths, item), *values)
+                message, hint = _said("GP170", paths, item)
+                yield conflict(context, declared, message, _asked_first(context, paths, hint), *values)
 
 
 def _said(code: str, paths: tuple[Path, Path], item: _Mismatch) -> tuple[str, str]:
@@ -94,6 +107,13 @@ def _said(code: str, paths: tuple[Path, Path], item: _Mismatch) -> tuple[str, st
     name = " ".join(".".join(path).removeprefix("hvparams.") for path in paths)
     said = {} if item.message else read_data("hypervisor_pairs.toml")[code][name]
     return said.get("message", item.message), said.get("hint", item.hint)
+
+
+def _asked_first(context: Context, paths: tuple[Path, Path], hint: str) -> str:
+    """Return a hint about two parameters, after what a third one explains."""
+    third, meant = _EXPLAINED.get(paths, ((), ""))
+    value = of_cluster(context, third) if third else None
+    return f"is {meant} meant, since {third[-1]} is set? Else {hint}" if value is not None and value.value else hint
 
 
 def _is_checked(context: Context, item: _Mismatch) -> bool:
@@ -138,7 +158,8 @@ def hypervisor_parameter_needs_another(context: Context) -> Iterator[Hit]:
                 shown = "empty" if default == "" else as_word(default)
                 message = f"{leaf.path[-1]} {as_word(leaf.value)} does not go with {other[-1]} {shown}"
                 message += ", which is Ganeti's default"
-                yield hit(declared, message, leaf.span, f"declare {other[-1]} as well")
+                hint = _asked_first(context, (first, second), f"declare {other[-1]} as well")
+                yield hit(declared, message, leaf.span, hint)
 
 
 def _ignored(
@@ -264,4 +285,4 @@ def hypervisor_parameters_mismatch(context: Context) -> Iterator[Hit]:
             note = note if not is_default else f", by Ganeti's default of {paths[1][-1]}"
             message, hint = _said("GP176", paths, item)
             gate = f"{hint} for {paths[1][-1]}"
-            yield hit(declared, f"{message}{note}", place, hint, related, missing=gate)
+            yield hit(declared, f"{message}{note}", place, _asked_first(context, paths, hint), related, missing=gate)
