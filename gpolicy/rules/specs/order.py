@@ -14,6 +14,7 @@ from gpolicy.findings import Related, RuleParameter, Span
 from gpolicy.ganeti.vocabulary import SPEC_SIZES
 from gpolicy.policy import edits
 from gpolicy.policy.model import Declared, Leaf
+from gpolicy.rules.exclusive_storage.spindles import taken
 from gpolicy.rules.node_limits import excesses_by_group
 from gpolicy.rules.shared import groups_where, repeated
 
@@ -81,8 +82,11 @@ def spec_not_monotonic(context: Context) -> Iterator[Hit]:
                 message += f" {amount(name, smaller.maximum[name])}, not {amount(name, larger.maximum[name])}"
                 related = see(larger.at("max", name), f"{larger.title} is here")
                 fitting = range(smaller.minimum[name], larger.maximum[name] + 1)
-                meant = [amount(name, item) for item in _slips_of(name, smaller.maximum[name]) if item in fitting]
-                hint = f"is {meant[0]} meant? Else lower" if len(meant) == 1 else "lower"
+                groups = groups_where(context, declared, smaller.leaf)
+                slips = (find_slips(name, smaller.maximum[name]) for find_slips in (_slips_of, _without_a_digit))
+                fit = ([number for number in found if number in fitting] for found in slips)
+                meant = next(filter(None, (taken(context, groups, smaller, name, found) for found in fit)), [])
+                hint = f"is {amount(name, meant[0])} meant? Else lower" if len(meant) == 1 else "lower"
                 hint = f"{hint} the one, or raise the other"
                 yield hit(declared, message, smaller.at("max", name), hint, related)
 
@@ -212,14 +216,14 @@ def spec_overlap(context: Context) -> Iterator[Hit]:
     sizes = dict[str, list[dict[str, int]]]()
     for declared, first, second, region in _overlaps(context, touching=False):
         if declared.label not in sizes:
-            sizes[declared.label] = _observed_sizes(context, declared, first.leaf)
+            sizes[declared.label] = observed_sizes(context, declared, first.leaf)
         message = f"{second.title} overlaps {first.title}: {region}"
         bounds = [pair.at(end, "memory-size") for pair in (first, second) for end in ("min", "max")]
         odd = [place for place in bounds if place in unlikely]
         for low, high in ((first, second), (second, first)):
             parting = (name for name in FILLING if low.minimum[name] < high.minimum[name])
             odd += [place for name in parting if (place := low.at("max", name)) in beyond]
-        hint, slip = _cure(first, second, sizes[declared.label])
+        hint, slip = _cure(context, declared, first, second, sizes[declared.label])
         related = (Related(place, "most likely this is wrong") for place in odd)
         yield hit(declared, message, slip or second.span, hint, (*first.here, *related))
 
@@ -228,10 +232,10 @@ def spec_overlap(context: Context) -> Iterator[Hit]:
 def spec_touch(context: Context) -> Iterator[Hit]:
     for declared, first, second, region in _overlaps(context, touching=True):
         message = f"{second.title} touches {first.title}: {region}"
-        yield hit(declared, message, second.span, _cure(first, second, ())[0], first.here)
+        yield hit(declared, message, second.span, _cure(context, declared, first, second, ())[0], first.here)
 
 
-def _observed_sizes(context: Context, declared: Declared, leaf: Leaf) -> list[dict[str, int]]:
+def observed_sizes(context: Context, declared: Declared, leaf: Leaf) -> list[dict[str, int]]:
     """Return what the observed instances have that a list of pairs is about, of many the first."""
     homes = {node.name for group in groups_where(context, declared, leaf) for node in context.members.hosts_in(group)}
     here = (item for item in context.observed.instances.values() if item.primary_node in homes)
@@ -239,7 +243,9 @@ def _observed_sizes(context: Context, declared: Declared, leaf: Leaf) -> list[di
     return [dict(zip(FILLING, each, strict=True)) for each in islice(figures, _MOST_INSTANCES)]
 
 
-def _cure(first: Pair, second: Pair, sizes: Sequence[Mapping[str, int]]) -> tuple[str, Span | None]:
+def _cure(
+    context: Context, declared: Declared, first: Pair, second: Pair, sizes: Sequence[Mapping[str, int]]
+) -> tuple[str, Span | None]:
     """Return what parts two sizes and refuses no instance that has `sizes`; and the place of the slip that explains it.
 
     What they share only one value of comes last: that is often meant. Where one is the smaller in nearly all, what goes
@@ -265,8 +271,9 @@ def _cure(first: Pair, second: Pair, sizes: Sequence[Mapping[str, int]]) -> tupl
             (low, "max", range(max(low.minimum[name], begin // 2), begin)),
         )
         for pair, bound, values in parting if is_odd and begin < end else ():
-            meant = (amount(name, value) for value in _slips_of(name, pair.bound(bound)[name]) if value in values)
-            slips += [(f"is {name} {value} meant? Else ", pair.at(bound, name)) for value in meant]
+            meant = [value for value in _slips_of(name, pair.bound(bound)[name]) if value in values]
+            meant = taken(context, groups_where(context, declared, pair.leaf), pair, name, meant)
+            slips += [(f"is {name} {amount(name, value)} meant? Else ", pair.at(bound, name)) for value in meant]
     other = True, True, "let one of them begin above the end of the other in at least one parameter"
     cure = min(ways, key=lambda way: way[:2], default=other)
     return (f"{slips[0][0]}{cure[2]}", slips[0][1]) if len(slips) == 1 else (cure[2], None)
@@ -281,13 +288,26 @@ def _refuses(pair: Pair, other: Pair, name: str, values: range, sizes: Iterable[
 
 def _slips_of(name: str, number: int) -> set[int]:
     """Return the numbers that may be meant by one: with two digits exchanged, another last digit, or another unit."""
-    units = (_GIB * _GIB, _GIB) if name in SPEC_SIZES else ()
-    unit = next((unit for unit in units if number % unit == 0), 1)
+    unit = _unit_of(name, number)
     digits = str(number // unit)
     words = {digits[:at] + digits[at + 1] + digits[at] + digits[at + 2 :] for at in range(len(digits) - 1)}
     words |= {f"{digits}0", digits[:-1]}
     numbers = {int(word) * unit for word in words if word[:1] not in ("", "0")}
-    return (numbers | {number * _GIB, number // _GIB} if units else numbers) - {number}
+    return (numbers | {number * _GIB, number // _GIB} if name in SPEC_SIZES else numbers) - {number}
+
+
+def _without_a_digit(name: str, number: int) -> set[int]:
+    """Return the numbers that may be meant by one with a digit too many."""
+    unit = _unit_of(name, number)
+    digits = str(number // unit)
+    words = (digits[:at] + digits[at + 1 :] for at in range(len(digits)))
+    return {int(word) * unit for word in words if word[:1] not in ("", "0")}
+
+
+def _unit_of(name: str, number: int) -> int:
+    """Return the unit, in MiB, that a number is written with."""
+    units = (_GIB * _GIB, _GIB) if name in SPEC_SIZES else ()
+    return next((unit for unit in units if number % unit == 0), 1)
 
 
 def _touch(region: Mapping[str, tuple[int, int]], first: Pair, second: Pair) -> bool:
