@@ -5,6 +5,7 @@ The terms of a policy (`gpolicy.cluster.terms`) for that cluster follow from the
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,6 +19,8 @@ from gpolicy.policy import model
 from gpolicy.policy.model import ClusterPolicy, Declared, GroupPolicy, Leaf, Leaves, NodeSetPolicy, Policy
 from gpolicy.policy.source_file import Located
 
+_Claim = tuple[str, Located[str]]  # the name of a group, and what of its list matches a node
+_LETTERS = re.compile(r"[^\d.]*+")
 _DIGITS = dict.fromkeys(map(ord, "0123456789"))
 
 
@@ -157,24 +160,56 @@ def _named_beside(owner: GroupPolicy | NodeSetPolicy, desired: Desired) -> list[
 
 
 def _memberships(policy: Policy, state: ClusterState, desired: Desired) -> None:
-    claims: dict[str, list[tuple[bool, str, Span]]] = {}
+    claims: dict[str, list[tuple[bool, str, Located[str]]]] = {}
     for group in policy.groups.values():
         for pattern in (group.nodes or ()) if not group.removed else ():
             for name in _known(pattern, state.nodes, desired, group):
-                claims.setdefault(name, []).append((model.is_glob(pattern.value), group.name, pattern.span))
-    contested: dict[tuple[Span, Span], tuple[str, list[str]]] = {}
+                claims.setdefault(name, []).append((model.is_glob(pattern.value), group.name, pattern))
+    contested: dict[tuple[Span, Span], tuple[_Claim, _Claim, list[str]]] = {}
     for name, claimed in claims.items():
-        (_, owner, place), *others = [claim for claim in claimed if claim[0] is min(claimed)[0]]
-        _, other, elsewhere = next((claim for claim in others if claim[1] != owner), (False, owner, place))
-        if other != owner:
-            contested.setdefault((place, elsewhere), (f"{owner} and {other}", []))[1].append(name)
+        is_glob = all(claim[0] for claim in claimed)
+        first, *others = [claim[1:] for claim in claimed if claim[0] is is_glob]
+        other = next((claim for claim in others if claim[0] != first[0]), first)
+        if other != first:
+            contested.setdefault((first[1].span, other[1].span), (first, other, []))[2].append(name)
         else:
-            _node(desired, name).group = Located(owner, place)
-    for (first, second), (owners, names) in contested.items():
-        message = f"{_nodes(names)} claimed by the groups {owners}"
-        related = (Related(first, "also claimed here"),)
+            _node(desired, name).group = Located(first[0], first[1].span)
+    for first, other, names in contested.values():
+        message = f"{_nodes(names)} claimed by the groups {first[0]} and {other[0]}"
         hint = "name the node in one of them; a name wins over a glob"
-        desired.findings.append(NODE_IN_TWO_GROUPS.finding(message, second, hint=hint, related=related))
+        home = _home_of(names, (first[0], other[0]), state, desired)
+        wide, narrow = (first, other) if home == other[0] else (other, first)
+        if home is not None and (meant := _narrower(wide, state, desired)):
+            hint = f"is {meant} meant? Else {hint}"
+        related = (Related(narrow[1].span, "also claimed here"),)
+        desired.findings.append(NODE_IN_TWO_GROUPS.finding(message, wide[1].span, hint=hint, related=related))
+
+
+def _home_of(names: list[str], groups: tuple[str, str], state: ClusterState, desired: Desired) -> str | None:
+    """Return which of two groups nodes are in now, or else are called after; None where neither says it of all."""
+    homes = {desired.name_after(state.nodes[name].group) for name in names}
+    named = [group for group in groups if all(name.startswith(group) for name in names)]
+    return homes.pop() if len(homes) == 1 and not homes.isdisjoint(groups) else max(named, key=len, default=None)
+
+
+def _narrower(claim: _Claim, state: ClusterState, desired: Desired) -> str:
+    """Return a glob that matches only the nodes that no other group claims; nothing where none is at hand."""
+    group, pattern = claim
+    homes = {name: node.group.value for name, node in desired.nodes.items() if node.group}
+    own = {name for name in state.nodes if homes.get(name) == group and model.matches(pattern.value, name)}
+    begins = {found[0] for name in own if (found := _LETTERS.match(name))}
+    glob = narrowed(pattern.value, begins.pop() if len(begins) == 1 else group)
+    return glob if {name for name in state.nodes if model.matches(glob, name)} == own else ""
+
+
+def narrowed(pattern: str, begin: str) -> str:
+    """Return the glob with more letters at its beginning; nothing if it is of another kind, or begins otherwise."""
+    first, star, end = pattern.partition("*")
+    return (
+        f"{begin}*{end}"
+        if star and not model.is_glob(first + end) and begin != first and begin.startswith(first)
+        else ""
+    )
 
 
 def _nodes(names: list[str]) -> str:
