@@ -281,6 +281,44 @@ CURES: dict[str, tuple[str, str, str, str, list[str]]] = {
         "narrow one of them",
         [],
     ),
+    "a short pattern takes in that of another group": (
+        group("db", '"d*.example.org"') + group("dedicated", '"dedicated*.example.org"'),
+        "GP611",
+        '"d*.example.org"',
+        "is db*.example.org meant? Else narrow one of them",
+        [],
+    ),
+    "another domain than that of node sets": (
+        node_set("a", "k1.example.net, k2.example.net", "tags: ['rack:a']")
+        + node_set("b", "k3.example.net, k4.example.net", "tags: ['rack:b']")
+        + group("gold", '"k[1-4].example.com"')
+        + group("silver", '"web[1-4].example.net"'),
+        "GP621",
+        '"k[1-4].example.com"',
+        "is k[1-4].example.net meant?",
+        ["GP613", "GP613"],
+    ),
+    "no domain": (
+        group("gold", '"k[1-4]"') + node_set("a", "k1.example.net, k2.example.net", "tags: ['rack:a']"),
+        "GP621",
+        '"k[1-4]"',
+        "is k[1-4].example.net meant?",
+        ["GP613"],
+    ),
+    "zeros that the nodes have not": (
+        group("gold", '"k0[1-4].example.net"') + node_set("a", "k1.example.net, k2.example.net", "tags: ['rack:a']"),
+        "GP621",
+        '"k0[1-4].example.net"',
+        "is k[1-4].example.net meant?",
+        ["GP613"],
+    ),
+    "nodes of another kind": (
+        group("gold", '"k[1-4].example.net"') + node_set("a", "c1.example.net, c2.example.net", "tags: ['rack:a']"),
+        "GP613",
+        "c1.example.net",
+        "correct the name, or add the node to its group",
+        [],
+    ),
     "a copied group with the nodes of the first": (
         group("gold", '"n[1-4]"') + group("silver", '"n[1-4]"'),
         "GP611",
