@@ -21,6 +21,7 @@ from gpolicy.policy.source_file import Located
 
 _Claim = tuple[str, Located[str]]  # the name of a group, and what of its list matches a node
 _LETTERS = re.compile(r"[^\d.]*+")
+_WILDCARD = re.compile(r"[]*?]")
 _DIGITS = dict.fromkeys(map(ord, "0123456789"))
 
 
@@ -179,10 +180,12 @@ def _memberships(policy: Policy, state: ClusterState, desired: Desired) -> None:
         hint = "name the node in one of them; a name wins over a glob"
         home = _home_of(names, (first[0], other[0]), state, desired)
         wide, narrow = (first, other) if home == other[0] else (other, first)
-        if home is not None and (meant := _narrower(wide, state, desired)):
-            hint = f"is {meant} meant? Else {hint}"
+        meant = _own_glob(wide, state, desired, claims) if home is not None else ""
+        hint = f"is {meant} meant? Else {hint}" if meant else hint
+        missing = f"a narrower glob at {wide[1].span}" if home is not None and model.is_glob(wide[1].value) else ""
         related = (Related(narrow[1].span, "also claimed here"),)
-        desired.findings.append(NODE_IN_TWO_GROUPS.finding(message, wide[1].span, hint=hint, related=related))
+        found = NODE_IN_TWO_GROUPS.finding(message, wide[1].span, hint=hint, related=related, missing=missing)
+        desired.findings.append(found)
 
 
 def _home_of(names: list[str], groups: tuple[str, str], state: ClusterState, desired: Desired) -> str | None:
@@ -192,24 +195,20 @@ def _home_of(names: list[str], groups: tuple[str, str], state: ClusterState, des
     return homes.pop() if len(homes) == 1 and not homes.isdisjoint(groups) else max(named, key=len, default=None)
 
 
-def _narrower(claim: _Claim, state: ClusterState, desired: Desired) -> str:
-    """Return a glob that matches only the nodes that no other group claims; nothing where none is at hand."""
+def _own_glob(claim: _Claim, state: ClusterState, desired: Desired, claimed: Collection[str]) -> str:
+    """Return a glob that matches the nodes of a group that no other one claims, and none else; or nothing."""
     group, pattern = claim
     homes = {name: node.group.value for name, node in desired.nodes.items() if node.group}
-    own = {name for name in state.nodes if homes.get(name) == group and model.matches(pattern.value, name)}
+    left = {name for name, node in state.nodes.items() if desired.name_after(node.group) == group}.difference(claimed)
+    own = {*left, *(name for name, home in homes.items() if home == group)}
     begins = {found[0] for name in own if (found := _LETTERS.match(name))}
-    glob = narrowed(pattern.value, begins.pop() if len(begins) == 1 else group)
-    return glob if {name for name in state.nodes if model.matches(glob, name)} == own else ""
+    glob = glob_beginning(begins.pop() if len(begins) == 1 else group, pattern.value)
+    return glob if own and own == {name for name in state.nodes if model.matches(glob, name)} else ""
 
 
-def narrowed(pattern: str, begin: str) -> str:
-    """Return the glob with more letters at its beginning; nothing if it is of another kind, or begins otherwise."""
-    first, star, end = pattern.partition("*")
-    return (
-        f"{begin}*{end}"
-        if star and not model.is_glob(first + end) and begin != first and begin.startswith(first)
-        else ""
-    )
+def glob_beginning(begin: str, pattern: str) -> str:
+    """Return the glob of what begins with these letters, and ends like a pattern."""
+    return f"{begin}*{_WILDCARD.split(pattern)[-1]}" if model.is_glob(pattern) else pattern
 
 
 def _nodes(names: list[str]) -> str:
