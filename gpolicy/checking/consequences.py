@@ -205,8 +205,7 @@ def is_said_better(rule: Rule, hit: Hit, context: Context) -> bool:
 def one_for_each_missing(*policies: Iterable[Finding]) -> dict[Finding, list[Finding]]:
     """Return the findings of policies, with those that each stands for: itself, or all of one missing name.
 
-    The first of the worst severity stands for all; what tests, guards and node sets say comes last, since they only use
-    the name.
+    The first of the worst severity stands for all; what tests, guards and node sets say comes last: they use the name.
     Each policy has names of its own; a base is missing to all together. A finding with a fix stands for itself: a word
     that is mistyped is corrected where it stands.
     """

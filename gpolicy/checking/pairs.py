@@ -60,7 +60,7 @@ class Pair:
 
     def written(self, bound: str, parameter: str) -> int:
         """Return one number of the pair; a size without a unit as it is written, before Ganeti rounds it."""
-        return as_written(self.leaf, self.bound(bound)[parameter], self.index, bound, parameter)
+        return self.leaf.as_written(self.bound(bound)[parameter], self.index, bound, parameter)
 
     def at(self, bound: str, parameter: str) -> Span:
         """Return where one number of the pair stands; `bound` is min or max."""
@@ -122,12 +122,6 @@ def comparable(pairs: Iterable[Pair]) -> list[Pair]:
 def amount(parameter: str, value: int) -> str:
     """Return a bound for people: sizes with their unit (16G, 516M), counts as they are."""
     return exact_size(value) if parameter in SPEC_SIZES else str(value)
-
-
-def as_written(leaf: Leaf, value: int, *steps: str | int) -> int:
-    """Return a size of a leaf, which is `value` MiB, as it is written if it has no unit: before Ganeti rounds it."""
-    written = leaf.document.value((*leaf.pointer, *steps))
-    return written if type(written) is int else value
 
 
 def describe_region(region: Mapping[str, tuple[int, int]]) -> str:

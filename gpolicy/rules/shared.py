@@ -276,9 +276,9 @@ def unknown_spec(
         yield hit(subject, message, spec.span, hint, related, missing=forgotten)
         return
     having = [item.name for item in context.groups if spec.value in [pair.name for pair in context.pairs(item)]]
-    is_other = declared is not None and len(having) == 1 and surely_meant(spec.value, known) is None
     hint += f"; if the inherited one is meant, {as_well}" if lost else ""
-    if isinstance(of_group, Located) and is_other:
+    is_other = len(having) == 1 and surely_meant(spec.value, known) is None
+    if isinstance(of_group, Located) and declared is not None and is_other:
         hint += f"; or is group {having[0]} meant, which has it?"
         missing = f"another group at {of_group.span}"
     elif having:

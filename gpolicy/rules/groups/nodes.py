@@ -13,7 +13,7 @@ from gpolicy.checking.rule import Hit, When, error, hit, see, warning
 from gpolicy.checking.tags import share_nodes, takes_in
 from gpolicy.findings import AMBIGUOUS, Related
 from gpolicy.ganeti.vocabulary import Level
-from gpolicy.guessing import MOST_ALIKE, MOST_GUESSES, is_one_slip, is_typing_slip, name_meant
+from gpolicy.guessing import MOST_ALIKE, MOST_GUESSES, is_one_slip, is_typing_slip, name_meant, node_meant
 from gpolicy.policy import edits
 from gpolicy.policy.model import WILDCARD, Declared, GroupPolicy, ends, is_glob, matches, unlikely, written_out
 from gpolicy.policy.source_file import Located
@@ -30,7 +30,6 @@ MOST_NAMES: Final = 500_000
 _STEM: Final = re.compile("[a-z]{4,}(?=[^a-z])", re.IGNORECASE)
 _DOMAIN: Final = re.compile(r"(?:\[[^][]*+\]|[^.\[\]])++\.(.+)")
 _MOST_DOMAINS: Final = 20
-_LEAST_LETTERS: Final = 4  # shorter words are a slip away from many others
 
 
 def _lists(context: Context) -> list[tuple[Declared, Sequence[Located[str]]]]:
@@ -161,8 +160,7 @@ def _overlaps(entries: Sequence[tuple[Declared, Located[str]]], context: Context
             both = f"{place.value} is also a pattern of {one.title}"
         hint = f"narrow {place.value}: it meets {uses[wide]} others" if uses[wide] > 1 else "narrow one of them"
         meant = glob_beginning(other.name, place.value)
-        is_narrower = ends(place.value)[0] != "" and meant != place.value and takes_in(place.value, meant)
-        if is_narrower and not share_nodes(meant, entry.value):
+        if ends(place.value)[0] and takes_in(place.value, meant) and not share_nodes(meant, entry.value):
             hint = f"is {meant} meant? Else {hint}"
         hint = "leave it out of one of the two: was it copied?" if place.value == entry.value else hint
         widest = place.value if uses[wide] > 1 else min(entry.value, place.value, key=len)
@@ -315,27 +313,12 @@ def _fitting_no_set(context: Context, found: Container[str]) -> Iterator[Hit]:
     if len(unknown) < 2 or len(entries) * len(named) > MOST_LOOKED_AT:  # of one node the set may be wrong
         return
     for group, entry in entries:
-        if entry.value in named or any(matches(entry.value, name) for name in named):
-            continue
-        meant = {name: _written_like(entry.value, name) for name in sorted(unknown)}
+        meant = {name: node_meant(entry.value, name) for name in sorted(unknown)}
         right = next((glob for name, glob in meant.items() if glob and matches(glob, name)), "")
         alike = [name for name in unknown if nodes_like(name) == nodes_like(right)]
-        if len(alike) > 1 and not unlikely(entry.value):
+        if len(alike) > 1 and not any(matches(entry.value, name) for name in named):
             message = f"{entry.value} fits none of {some(sorted(alike), 2)}, which are in no group"
             yield hit(group, message, entry.span, f"is {right} meant?", missing=nodes_like(right))
-
-
-def _written_like(entry: str, name: str) -> str:
-    """Return a name or pattern with the letters and the domain of a node that it is almost about, or nothing."""
-    host, _, own_domain = entry.partition(".")
-    letters, domain = re.match(r"[^\d.]*+", name), name.partition(".")[2]
-    begin = re.match(r"[^*?\[]*+" if is_glob(host) else r"[^\d]*+", host)
-    if letters is None or begin is None or not begin[0]:
-        return ""
-    is_slip = len(letters[0]) >= _LEAST_LETTERS and is_typing_slip(begin[0], letters[0])
-    is_like = begin[0].rstrip("-0") == letters[0].rstrip("-0") or (is_slip and domain == own_domain)
-    right = f"{letters[0]}{host[begin.end() :]}{'.' if domain else ''}{domain}"
-    return right if is_like and right != entry else ""
 
 
 def _domains_meant(context: Context, entries: list[str]) -> dict[str, tuple[str, str]]:

@@ -93,9 +93,9 @@ def _ignored(
     rates = {"resync-rate": "c-max-rate", "c-max-rate": "resync-rate"}
     if cause and len(leaves) == 1 and (sibling := rates.get(leaves[0].path[-1])):
         written, counts = rate_text(int(leaves[0].number))[:-2], in_force(context, declared, _path(sibling))
-        hint = f"write {sibling}: {written} instead, and remove {leaves[0].path[-1]}"
-        hint = hint if counts is None else f"remove it: {sibling} counts"
-        if counts is not None and counts.number != leaves[0].number:
+        instead = f"write {sibling}: {written} instead, and remove {leaves[0].path[-1]}"
+        hint = f"remove it: {sibling} counts" if counts else instead
+        if counts and counts.number != leaves[0].number:
             hint = f"is {sibling}: {written} meant? It is {rate_text(int(counts.number))[:-2]}. Else {hint}"
     verb = "is" if len(leaves) == 1 else "are"
     message = f"{listed(leaf.path[-1] for leaf in leaves)} {verb} not used: {reason}"

@@ -82,18 +82,6 @@ _OF_SPICE: Final[_Mismatches] = {
 """Parameters of SPICE that Ganeti refuses without an address: those that are empty or off by themselves."""
 
 
-_EXPLAINED: Final[Mapping[tuple[Path, Path], tuple[Path, str]]] = {
-    _both("kvm", "security_model", "security_domain"): (("uid_pool",), "security_model: pool"),
-    _both("kvm", "boot_order", "cdrom_image_path"): (kvm("floppy_image_path"), "boot_order: floppy"),
-    _both("kvm", "boot_order", "floppy_image_path"): (kvm("cdrom_image_path"), "boot_order: cdrom"),
-    _both("kvm", "spice_use_tls", "spice_bind"): (kvm("vnc_bind_address"), "vnc_tls"),
-    _both("kvm", "spice_password_file", "spice_bind"): (kvm("vnc_bind_address"), "vnc_password_file"),
-    _both("kvm", "vnc_tls", "vnc_bind_address"): (kvm("spice_bind"), "spice_use_tls"),
-    _both("kvm", "vnc_password_file", "vnc_bind_address"): (kvm("spice_bind"), "spice_password_file"),
-}
-"""Another parameter that explains why two do not go together, once it has a value: then something else is meant."""
-
-
 def _refused_together(context: Context, table: _Mismatches) -> Iterator[Hit]:
     for paths, item in table.items():
         for declared, values in together(context, *paths) if _is_checked(context, item) else ():
@@ -110,10 +98,12 @@ def _said(code: str, paths: tuple[Path, Path], item: _Mismatch) -> tuple[str, st
 
 
 def _asked_first(context: Context, paths: tuple[Path, Path], hint: str) -> str:
-    """Return a hint about two parameters, after what a third one explains."""
-    third, meant = _EXPLAINED.get(paths, ((), ""))
-    value = of_cluster(context, third) if third else None
-    return f"is {meant} meant, since {third[-1]} is set? Else {hint}" if value is not None and value.value else hint
+    """Return a hint about two parameters, after what is meant if a third one explains them."""
+    explained = read_data("hypervisor_pairs.toml")["explained"].get(f"{'.'.join(paths[0][1:])} {paths[1][-1]}", {})
+    for meant, third in explained.items():
+        value = of_cluster(context, tuple(third))
+        hint = f"is {meant} meant, since {third[-1]} is set? Else {hint}" if value is not None and value.value else hint
+    return hint
 
 
 def _is_checked(context: Context, item: _Mismatch) -> bool:

@@ -9,7 +9,7 @@ from itertools import islice
 from typing import Final
 
 from gpolicy.checking.context import DISK_TEMPLATES, MINMAX, Context
-from gpolicy.checking.pairs import MAX_PAIRS, Pair, amount, as_written, nearest
+from gpolicy.checking.pairs import MAX_PAIRS, Pair, amount, nearest
 from gpolicy.checking.rule import Hit, When, error, hit, see, warning
 from gpolicy.findings import REFUSED, Related, RuleParameter
 from gpolicy.ganeti.amounts import SENSIBLE, is_without_limit
@@ -189,46 +189,31 @@ def std_outside(context: Context) -> Iterator[Hit]:
         return
     pair = nearest(pairs, sizes.items())
     outside = pair.outside(sizes.items())
-    sizes |= {name: as_written(std[name], size) for name, size in outside.items()}
+    sizes |= {name: std[name].as_written(size) for name, size in outside.items()}
     name, *others = outside
-    size = sizes[name]
+    size, low, high = sizes[name], pair.minimum[name], pair.maximum[name]
     message = f"std lies in no size; {pair.misfit(sizes.items())}"
-    end = "min" if size < pair.minimum[name] else "max"
-    bound = pair.at(end, name)
+    end, far = ("min", min) if size < low else ("max", max)
     lost = lost_sizes(context, cluster, sizes, "std lies in no other size")
-    hint, place, here = "Ganeti refuses this: correct std, or the size", std[name].span, bound
-    factors = (1 / _GIB, _GIB) if name in SPEC_SIZES and not others else ()
-    units = [int(size * factor) for factor in factors if pair.minimum[name] <= size * factor <= pair.maximum[name]]
-    needed = _seen_beside(context, cluster, pair, name, end) if not units and not others else None
-    if units:
-        hint = f"is {amount(name, units[0])} meant?"
-    elif needed is not None:
-        meant = _same_digits(pair, name, end, needed)
-        hint = f"is {amount(name, meant)} meant? Instances" if meant is not None else "correct the size: instances"
-        hint += f" have {'up' if end == 'max' else 'down'} to {amount(name, needed)}"
-        place, here = bound, place
-    yield lost or hit("cluster", message, place, hint, see(here, f"{pair.title if here == bound else 'std'} is here"))
+    hint, place, here = "Ganeti refuses this: correct std, or the size", std[name].span, f"{pair.title} is here"
+    other = pair.at(end, name)
+    for meant in (size // _GIB, size * _GIB) if name in SPEC_SIZES and not others else ():
+        if low <= meant <= high:
+            hint = f"is {amount(name, meant)} meant?"
+    seen = _refused_by(context, cluster, pair, name) if "meant" not in hint and not others else []
+    if seen and (far(seen) < low) == (size < low):
+        needed, written = amount(name, far(seen)), amount(name, pair.bound(end)[name])
+        is_slip = needed.rstrip("0MGT") == written.rstrip("0MGT")  # the same digits
+        hint = f"is {needed} meant, as instances have?" if is_slip else f"correct the size: instances have {needed}"
+        place, other, here = other, place, "std is here"
+    yield lost or hit("cluster", message, place, hint, see(other, here))
 
 
-def _seen_beside(context: Context, cluster: ClusterPolicy, pair: Pair, name: str, end: str) -> int | None:
-    """Return the most (or least) that observed instances have that are in no size, by one bound of `pair` only."""
-    observed = observed_sizes(context, cluster, pair.leaf)
-    lost = [item for item in observed if all(other.outside(item.items()) for other in context.pairs(cluster))]
-    beyond = [item[name] for item in lost if [*pair.outside(item.items())] == [name]]
-    if end == "max":
-        return max((size for size in beyond if size > pair.maximum[name]), default=None)
-    return min((size for size in beyond if size < pair.minimum[name]), default=None)
-
-
-def _same_digits(pair: Pair, name: str, end: str, needed: int) -> int | None:
-    """Return what is meant by a bound with other zeros or another unit, if that just takes in what is needed."""
-    digits = int(amount(name, pair.bound(end)[name]).strip("0MGT") or 0)
-    units = (1, _GIB, _GIB * _GIB) if name in SPEC_SIZES else (1,)
-    guesses = (digits * 10**zeros * unit for zeros in range(4) for unit in units)
-    just = (needed, 4 * needed) if end == "max" else (needed // 4, needed)
-    return min(
-        (size for size in guesses if just[0] <= size <= just[1]), key=lambda size: abs(size - needed), default=None
-    )
+def _refused_by(context: Context, cluster: ClusterPolicy, pair: Pair, name: str) -> list[int]:
+    """Return what observed instances have of one parameter that alone keeps them out of a pair, and are in no other."""
+    observed, pairs = observed_sizes(context, cluster, pair.leaf), context.pairs(cluster)
+    lost = (item for item in observed if all(other.outside(item.items()) for other in pairs))
+    return [item[name] for item in lost if [*pair.outside(item.items())] == [name]]
 
 
 def _std(context: Context) -> dict[str, Leaf]:

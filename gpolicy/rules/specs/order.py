@@ -82,10 +82,9 @@ def spec_not_monotonic(context: Context) -> Iterator[Hit]:
                 message += f" {amount(name, smaller.maximum[name])}, not {amount(name, larger.maximum[name])}"
                 related = see(larger.at("max", name), f"{larger.title} is here")
                 fitting = range(smaller.minimum[name], larger.maximum[name] + 1)
-                groups = groups_where(context, declared, smaller.leaf)
-                slips = (find_slips(name, smaller.maximum[name]) for find_slips in (_slips_of, _without_a_digit))
-                fit = ([number for number in found if number in fitting] for found in slips)
-                meant = next(filter(None, (taken(context, groups, smaller, name, found) for found in fit)), [])
+                groups, number = groups_where(context, declared, smaller.leaf), smaller.maximum[name]
+                slips = ([*filter(fitting.__contains__, _slips_of(name, number, extra=more))] for more in (False, True))
+                meant = next(filter(None, (taken(context, groups, smaller, name, found) for found in slips)), [])
                 hint = f"is {amount(name, meant[0])} meant? Else lower" if len(meant) == 1 else "lower"
                 hint = f"{hint} the one, or raise the other"
                 yield hit(declared, message, smaller.at("max", name), hint, related)
@@ -223,7 +222,7 @@ def spec_overlap(context: Context) -> Iterator[Hit]:
         for low, high in ((first, second), (second, first)):
             parting = (name for name in FILLING if low.minimum[name] < high.minimum[name])
             odd += [place for name in parting if (place := low.at("max", name)) in beyond]
-        hint, slip = _cure(context, declared, first, second, sizes[declared.label])
+        hint, slip = _cure(first, second, sizes[declared.label])
         related = (Related(place, "most likely this is wrong") for place in odd)
         yield hit(declared, message, slip or second.span, hint, (*first.here, *related))
 
@@ -232,7 +231,7 @@ def spec_overlap(context: Context) -> Iterator[Hit]:
 def spec_touch(context: Context) -> Iterator[Hit]:
     for declared, first, second, region in _overlaps(context, touching=True):
         message = f"{second.title} touches {first.title}: {region}"
-        yield hit(declared, message, second.span, _cure(context, declared, first, second, ())[0], first.here)
+        yield hit(declared, message, second.span, _cure(first, second, ())[0], first.here)
 
 
 def observed_sizes(context: Context, declared: Declared, leaf: Leaf) -> list[dict[str, int]]:
@@ -243,9 +242,7 @@ def observed_sizes(context: Context, declared: Declared, leaf: Leaf) -> list[dic
     return [dict(zip(FILLING, each, strict=True)) for each in islice(figures, _MOST_INSTANCES)]
 
 
-def _cure(
-    context: Context, declared: Declared, first: Pair, second: Pair, sizes: Sequence[Mapping[str, int]]
-) -> tuple[str, Span | None]:
+def _cure(first: Pair, second: Pair, sizes: Sequence[Mapping[str, int]]) -> tuple[str, Span | None]:
     """Return what parts two sizes and refuses no instance that has `sizes`; and the place of the slip that explains it.
 
     What they share only one value of comes last: that is often meant. Where one is the smaller in nearly all, what goes
@@ -271,9 +268,8 @@ def _cure(
             (low, "max", range(max(low.minimum[name], begin // 2), begin)),
         )
         for pair, bound, values in parting if is_odd and begin < end else ():
-            meant = [value for value in _slips_of(name, pair.bound(bound)[name]) if value in values]
-            meant = taken(context, groups_where(context, declared, pair.leaf), pair, name, meant)
-            slips += [(f"is {name} {amount(name, value)} meant? Else ", pair.at(bound, name)) for value in meant]
+            meant = (amount(name, value) for value in _slips_of(name, pair.bound(bound)[name]) if value in values)
+            slips += [(f"is {name} {value} meant? Else ", pair.at(bound, name)) for value in meant]
     other = True, True, "let one of them begin above the end of the other in at least one parameter"
     cure = min(ways, key=lambda way: way[:2], default=other)
     return (f"{slips[0][0]}{cure[2]}", slips[0][1]) if len(slips) == 1 else (cure[2], None)
@@ -286,28 +282,15 @@ def _refuses(pair: Pair, other: Pair, name: str, values: range, sizes: Iterable[
     )
 
 
-def _slips_of(name: str, number: int) -> set[int]:
-    """Return the numbers that may be meant by one: with two digits exchanged, another last digit, or another unit."""
-    unit = _unit_of(name, number)
+def _slips_of(name: str, number: int, *, extra: bool = False) -> set[int]:
+    """Return the numbers that may be meant by one: another last digit, or another unit."""
+    units = (_GIB * _GIB, _GIB) if name in SPEC_SIZES else ()
+    unit = next((unit for unit in units if number % unit == 0), 1)
     digits = str(number // unit)
     words = {digits[:at] + digits[at + 1] + digits[at] + digits[at + 2 :] for at in range(len(digits) - 1)}
-    words |= {f"{digits}0", digits[:-1]}
+    words |= {f"{digits}0", digits[:-1], digits[1:] if extra else ""}
     numbers = {int(word) * unit for word in words if word[:1] not in ("", "0")}
-    return (numbers | {number * _GIB, number // _GIB} if name in SPEC_SIZES else numbers) - {number}
-
-
-def _without_a_digit(name: str, number: int) -> set[int]:
-    """Return the numbers that may be meant by one with a digit too many."""
-    unit = _unit_of(name, number)
-    digits = str(number // unit)
-    words = (digits[:at] + digits[at + 1 :] for at in range(len(digits)))
-    return {int(word) * unit for word in words if word[:1] not in ("", "0")}
-
-
-def _unit_of(name: str, number: int) -> int:
-    """Return the unit, in MiB, that a number is written with."""
-    units = (_GIB * _GIB, _GIB) if name in SPEC_SIZES else ()
-    return next((unit for unit in units if number % unit == 0), 1)
+    return (numbers | {number * _GIB, number // _GIB} if units else numbers) - {number}
 
 
 def _touch(region: Mapping[str, tuple[int, int]], first: Pair, second: Pair) -> bool:
