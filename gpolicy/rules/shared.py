@@ -15,7 +15,7 @@ from gpolicy.checking.rule import Hit, hit, see
 from gpolicy.findings import Related, Span
 from gpolicy.ganeti.parameters import PARAMETERS, default_in, parameter_at
 from gpolicy.ganeti.vocabulary import Level, Path, Reach, Type, Value
-from gpolicy.guessing import did_you_mean_one_of, name_meant, surely_meant
+from gpolicy.guessing import did_you_mean_one_of, name_meant
 from gpolicy.policy import model
 from gpolicy.policy.model import ClusterPolicy, Declared, GroupPolicy, Leaf, NodeSetPolicy
 from gpolicy.policy.scenario import Scenario, Sizes
@@ -277,8 +277,7 @@ def unknown_spec(
         return
     having = [item.name for item in context.groups if spec.value in [pair.name for pair in context.pairs(item)]]
     hint += f"; if the inherited one is meant, {as_well}" if lost else ""
-    is_other = len(having) == 1 and surely_meant(spec.value, known) is None
-    if isinstance(of_group, Located) and declared is not None and is_other:
+    if isinstance(of_group, Located) and declared is not None and len(having) == 1:
         hint += f"; or is group {having[0]} meant, which has it?"
         missing = f"another group at {of_group.span}"
     elif having:

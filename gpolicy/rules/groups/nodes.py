@@ -310,9 +310,7 @@ def _fitting_no_set(context: Context, found: Container[str]) -> Iterator[Hit]:
     unknown = {entry.value for _, names in unknown_in_sets(context) for entry in names if not is_glob(entry.value)}
     named = {entry.value for nodes in context.policy.node_sets for entry in nodes.nodes}
     entries = [(group, entry) for group in context.groups for entry in group.nodes or () if entry.value not in found]
-    if len(unknown) < 2 or len(entries) * len(named) > MOST_LOOKED_AT:  # of one node the set may be wrong
-        return
-    for group, entry in entries:
+    for group, entry in entries if len(unknown) > 1 and len(entries) * len(named) <= MOST_LOOKED_AT else ():
         meant = {name: node_meant(entry.value, name) for name in sorted(unknown)}
         right = next((glob for name, glob in meant.items() if glob and matches(glob, name)), "")
         alike = [name for name in unknown if nodes_like(name) == nodes_like(right)]

@@ -148,8 +148,8 @@ def hypervisor_parameter_needs_another(context: Context) -> Iterator[Hit]:
                 shown = "empty" if default == "" else as_word(default)
                 message = f"{leaf.path[-1]} {as_word(leaf.value)} does not go with {other[-1]} {shown}"
                 message += ", which is Ganeti's default"
-                hint = _asked_first(context, (first, second), f"declare {other[-1]} as well")
-                yield hit(declared, message, leaf.span, hint)
+                as_well = f"declare {other[-1]} as well"
+                yield hit(declared, message, leaf.span, _asked_first(context, (first, second), as_well))
 
 
 def _ignored(

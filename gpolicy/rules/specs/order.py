@@ -283,7 +283,7 @@ def _refuses(pair: Pair, other: Pair, name: str, values: range, sizes: Iterable[
 
 
 def _slips_of(name: str, number: int, *, extra: bool = False) -> set[int]:
-    """Return the numbers that may be meant by one: another last digit, or another unit."""
+    """Return what may be meant by a number: with digits exchanged, another last or an extra first one, another unit."""
     units = (_GIB * _GIB, _GIB) if name in SPEC_SIZES else ()
     unit = next((unit for unit in units if number % unit == 0), 1)
     digits = str(number // unit)
