@@ -122,6 +122,21 @@ def name_meant(name: str, known: Iterable[str]) -> str | None:
     )
 
 
+_LETTERS: Final = re.compile(r"[^\d.*?\[]*+")
+
+
+def node_meant(entry: str, name: str) -> str:
+    """Return a name or pattern of nodes with the letters and the domain of a node that it is almost about; or nothing.
+
+    Its own may have another domain, or a hyphen or zeros more or less behind the letters.
+    """
+    begin, letters = (found[0] if (found := _LETTERS.match(item)) else "" for item in (entry, name))
+    host, domain = entry.partition(".")[0], name.partition(".")[2]
+    numbers = host[len(begin) :].lstrip("0") if "[" in host else host[len(begin) :]
+    right = f"{letters}{numbers}{'.' if domain else ''}{domain}"
+    return right if begin and begin.rstrip("-") == letters.rstrip("-") and right != entry else ""
+
+
 def rarer_slips(uses: Counter[str]) -> dict[str, str]:
     """Return the names that are one slip away from one that is used more often, each with that one.
 

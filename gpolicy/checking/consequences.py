@@ -25,7 +25,7 @@ _EXPLAINS: Final = {rule.info.code: rule for rule in RULES if rule.explains is n
 """The rules whose findings explain others, by code."""
 _RESULTS: Final = frozenset(rule.info.code for rule in RULES if rule.follows)
 """Rules whose findings are results: they follow from any wrong value that counts."""
-_USING: Final = "GP8"  # the family of guards and tests, which use what others declare
+_USING: Final = ("GP8", "GP613")  # guards, tests and node sets, which use what others declare
 _TAGS: Final = "GP5"  # the family that knows more of a tag than that it is mistyped
 _ALONE: Final = "GP9"  # the family of waivers and house rules, each of which stands for itself
 _BREAKS: Final = ("GP002", "GP003")  # after these the rest of a document may mean something else
@@ -205,7 +205,7 @@ def is_said_better(rule: Rule, hit: Hit, context: Context) -> bool:
 def one_for_each_missing(*policies: Iterable[Finding]) -> dict[Finding, list[Finding]]:
     """Return the findings of policies, with those that each stands for: itself, or all of one missing name.
 
-    The first of the worst severity stands for all; what tests and guards say comes last, since they only use the name.
+    The first of the worst severity stands for all; what tests, guards and node sets say comes last: they use the name.
     Each policy has names of its own; a base is missing to all together. A finding with a fix stands for itself: a word
     that is mistyped is corrected where it stands.
     """

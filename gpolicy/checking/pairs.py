@@ -58,6 +58,10 @@ class Pair:
         """Return the bound that is called min or max."""
         return self.minimum if bound == "min" else self.maximum
 
+    def written(self, bound: str, parameter: str) -> int:
+        """Return one number of the pair; a size without a unit as it is written, before Ganeti rounds it."""
+        return self.leaf.as_written(self.bound(bound)[parameter], self.index, bound, parameter)
+
     def at(self, bound: str, parameter: str) -> Span:
         """Return where one number of the pair stands; `bound` is min or max."""
         return self.leaf.at(self.index, bound, parameter)

@@ -5,6 +5,7 @@ The terms of a policy (`gpolicy.cluster.terms`) for that cluster follow from the
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,6 +19,9 @@ from gpolicy.policy import model
 from gpolicy.policy.model import ClusterPolicy, Declared, GroupPolicy, Leaf, Leaves, NodeSetPolicy, Policy
 from gpolicy.policy.source_file import Located
 
+_Claim = tuple[str, Located[str]]  # the name of a group, and what of its list matches a node
+_LETTERS = re.compile(r"[^\d.]*+")
+_WILDCARD = re.compile(r"[]*?]")
 _DIGITS = dict.fromkeys(map(ord, "0123456789"))
 
 
@@ -157,24 +161,54 @@ def _named_beside(owner: GroupPolicy | NodeSetPolicy, desired: Desired) -> list[
 
 
 def _memberships(policy: Policy, state: ClusterState, desired: Desired) -> None:
-    claims: dict[str, list[tuple[bool, str, Span]]] = {}
+    claims: dict[str, list[tuple[bool, str, Located[str]]]] = {}
     for group in policy.groups.values():
         for pattern in (group.nodes or ()) if not group.removed else ():
             for name in _known(pattern, state.nodes, desired, group):
-                claims.setdefault(name, []).append((model.is_glob(pattern.value), group.name, pattern.span))
-    contested: dict[tuple[Span, Span], tuple[str, list[str]]] = {}
+                claims.setdefault(name, []).append((model.is_glob(pattern.value), group.name, pattern))
+    contested: dict[tuple[Span, Span], tuple[_Claim, _Claim, list[str]]] = {}
     for name, claimed in claims.items():
-        (_, owner, place), *others = [claim for claim in claimed if claim[0] is min(claimed)[0]]
-        _, other, elsewhere = next((claim for claim in others if claim[1] != owner), (False, owner, place))
-        if other != owner:
-            contested.setdefault((place, elsewhere), (f"{owner} and {other}", []))[1].append(name)
+        is_glob = all(claim[0] for claim in claimed)
+        first, *others = [claim[1:] for claim in claimed if claim[0] is is_glob]
+        other = next((claim for claim in others if claim[0] != first[0]), first)
+        if other != first:
+            contested.setdefault((first[1].span, other[1].span), (first, other, []))[2].append(name)
         else:
-            _node(desired, name).group = Located(owner, place)
-    for (first, second), (owners, names) in contested.items():
-        message = f"{_nodes(names)} claimed by the groups {owners}"
-        related = (Related(first, "also claimed here"),)
+            _node(desired, name).group = Located(first[0], first[1].span)
+    for first, other, names in contested.values():
+        message = f"{_nodes(names)} claimed by the groups {first[0]} and {other[0]}"
         hint = "name the node in one of them; a name wins over a glob"
-        desired.findings.append(NODE_IN_TWO_GROUPS.finding(message, second, hint=hint, related=related))
+        home = _home_of(names, (first[0], other[0]), state, desired)
+        wide, narrow = (first, other) if home == other[0] else (other, first)
+        meant = _own_glob(wide, state, desired, claims) if home is not None else ""
+        hint = f"is {meant} meant? Else {hint}" if meant else hint
+        missing = f"a narrower glob at {wide[1].span}" if home is not None and model.is_glob(wide[1].value) else ""
+        related = (Related(narrow[1].span, "also claimed here"),)
+        found = NODE_IN_TWO_GROUPS.finding(message, wide[1].span, hint=hint, related=related, missing=missing)
+        desired.findings.append(found)
+
+
+def _home_of(names: list[str], groups: tuple[str, str], state: ClusterState, desired: Desired) -> str | None:
+    """Return which of two groups nodes are in now, or else are called after; None where neither says it of all."""
+    homes = {desired.name_after(state.nodes[name].group) for name in names}
+    named = [group for group in groups if all(name.startswith(group) for name in names)]
+    return homes.pop() if len(homes) == 1 and not homes.isdisjoint(groups) else max(named, key=len, default=None)
+
+
+def _own_glob(claim: _Claim, state: ClusterState, desired: Desired, claimed: Collection[str]) -> str:
+    """Return a glob that matches the nodes of a group that no other one claims, and none else; or nothing."""
+    group, pattern = claim
+    homes = {name: node.group.value for name, node in desired.nodes.items() if node.group}
+    left = {name for name, node in state.nodes.items() if desired.name_after(node.group) == group}.difference(claimed)
+    own = {*left, *(name for name, home in homes.items() if home == group)}
+    begins = {found[0] for name in own if (found := _LETTERS.match(name))}
+    glob = glob_beginning(begins.pop() if len(begins) == 1 else group, pattern.value)
+    return glob if own and own == {name for name in state.nodes if model.matches(glob, name)} else ""
+
+
+def glob_beginning(begin: str, pattern: str) -> str:
+    """Return the glob of what begins with these letters, and ends like a pattern."""
+    return f"{begin}*{_WILDCARD.split(pattern)[-1]}" if model.is_glob(pattern) else pattern
 
 
 def _nodes(names: list[str]) -> str:

@@ -127,7 +127,7 @@ def _excesses(context: Context, group: GroupPolicy) -> Iterator[Excess]:
     exclusive = context.exclusive(group) is not None
     volume = promised_size(context, group, group.hardware) if group.hardware else None
     too_many_cpus: list[Pair] = []
-    for limit in _limits(context, group) if pairs else ():
+    for limit in limits(context, group) if pairs else ():
         name = limit.parameter
         for pair in pairs:
             disks = max(pair.minimum["disk-count"], 1) if name == "disk-size" else 1
@@ -157,7 +157,7 @@ def _beyond_cpus(context: Context, group: GroupPolicy, pairs: list[Pair]) -> Ite
             yield Excess(pair, "max", "cpu-count", pair.maximum["cpu-count"], limit)
 
 
-def _limits(context: Context, group: GroupPolicy) -> Iterator[NodeLimit]:
+def limits(context: Context, group: GroupPolicy) -> Iterator[NodeLimit]:
     """Yield the limits of a group: of its hardware where it promises some, else of its observed nodes."""
     hardware = group.hardware
     nodes = context.members.hosts_in(group)
@@ -176,14 +176,15 @@ def _limits(context: Context, group: GroupPolicy) -> Iterator[NodeLimit]:
         memory = _kept_memory(context, figures)
         for limit in _observed("memory-size", nodes, lambda had: (had.memory_total, max(memory, had.memory_node or 0))):
             yield replace(limit, figures=figures)
+    multiplied = (ratio.leaf,) if ratio is not None and ratio.leaf is not None and times != 1 else ()
     if hardware and hardware.cpus and times:
-        multiplied = (ratio.leaf,) if ratio is not None and ratio.leaf is not None and times != 1 else ()
         limit = promised_limit("cpu-count", hardware.cpus, () if exclusive else cpus_kept, times)
         yield replace(limit, figures=(*multiplied, *limit.figures))
     elif times:
-        yield from _observed(
+        for limit in _observed(
             "cpu-count", nodes, lambda had: (times * (had.cpu_total or 0), max(cpus, had.cpu_node or 0)), times
-        )
+        ):
+            yield replace(limit, figures=multiplied)
     allowed = context.effective(group, DISK_TEMPLATES)
     if allowed is not None and _ON_VOLUMES.isdisjoint(allowed.texts):
         return

@@ -15,7 +15,7 @@ from gpolicy.checking.rule import Hit, hit, see
 from gpolicy.findings import Related, Span
 from gpolicy.ganeti.parameters import PARAMETERS, default_in, parameter_at
 from gpolicy.ganeti.vocabulary import Level, Path, Reach, Type, Value
-from gpolicy.guessing import did_you_mean_one_of, name_meant, surely_meant
+from gpolicy.guessing import did_you_mean_one_of, name_meant
 from gpolicy.policy import model
 from gpolicy.policy.model import ClusterPolicy, Declared, GroupPolicy, Leaf, NodeSetPolicy
 from gpolicy.policy.scenario import Scenario, Sizes
@@ -251,7 +251,7 @@ def unknown_spec(
 ) -> Iterator[Hit]:
     """Yield a finding if the group (None: any group) has no such spec; none if the group is not known either.
 
-    It stands at the name of the group, where that is written and exactly one other group has the spec.
+    The sizes of this group come first; another group that has the spec comes after them.
     """
     group = of_group.value if isinstance(of_group, Located) else of_group
     known = context.spec_names(group) if group is None or group in context.known_groups else None
@@ -276,15 +276,12 @@ def unknown_spec(
         yield hit(subject, message, spec.span, hint, related, missing=forgotten)
         return
     having = [item.name for item in context.groups if spec.value in [pair.name for pair in context.pairs(item)]]
-    is_other = declared is not None and len(having) == 1 and surely_meant(spec.value, known) is None
-    if isinstance(of_group, Located) and is_other:
-        hint = f"is group {having[0]} meant, which has it? Else {as_well or hint}"
-        missing = f"another group at {of_group.span}"
-        related = (*see(spec.span, "the size is named here"), *related)
-        yield hit(subject, message, of_group.span, hint, related, missing=missing)
-        return
     hint += f"; if the inherited one is meant, {as_well}" if lost else ""
-    hint += f"; {named('group', having[:3])} {'has' if len(having) == 1 else 'have'} it" if having else ""
+    if isinstance(of_group, Located) and declared is not None and len(having) == 1:
+        hint += f"; or is group {having[0]} meant, which has it?"
+        missing = f"another group at {of_group.span}"
+    elif having:
+        hint += f"; {named('group', having[:3])} {'has' if len(having) == 1 else 'have'} it"
     yield hit(subject, message, spec.span, hint, related, missing=missing)
 
 

@@ -134,6 +134,21 @@ class TestNodesOfGroups:
         assert finding.span is not None
         assert finding.span.line > 4
 
+    @pytest.mark.parametrize("wide", ["*", "n*", "[no]*"])
+    def test_the_glob_that_takes_in_nodes_of_another_group_is_wrong(self, wide: str, tmp_path: Path) -> None:
+        spare = group_document("spare", f'nodes: ["{wide}"]')
+        (finding,) = self._findings(policy_of(tmp_path, group_document("old", 'nodes: ["node*"]'), spare))
+        assert finding.span is not None
+        assert (finding.span.line, [item.span.line for item in finding.related]) == (9, [4])
+        assert finding.hint.startswith("is other* meant? Else name the node in one of them")
+
+    def test_a_narrower_glob_is_asked_for(self, tmp_path: Path) -> None:
+        policy = policy_of(
+            tmp_path, group_document("old", 'nodes: ["*o*"]'), group_document("spare", 'nodes: ["other*"]')
+        )
+        (finding,) = self._findings(policy)
+        assert finding.hint.startswith("is node* meant? Else name the node in one of them")
+
     def test_one_node_is_told_by_its_name(self, tmp_path: Path) -> None:
         policy = policy_of(
             tmp_path, group_document("old", "nodes: [node1, node2]"), group_document("spare", "nodes: [node1, other1]")

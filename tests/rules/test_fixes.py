@@ -71,7 +71,6 @@ FIXES: Final[list[tuple[str, str, str | None]]] = [
         "GP015",
         f"{GROUP.replace('NodeGroup', 'Cluster')}beparams: {{maxmem: 132}}\n",
     ),
-    (f"{GROUP.replace('NodeGroup', 'Cluster')}beparams: {{maxmem: 1}}  # or 1G?\n", "GP015", None),
     (f"{GROUP}renamed_from: silver\n---\n{GROUP.replace('gold', 'silver')}", "GP608", None),
     (f'{GROUP}nodes: ["node[4-1].example.org"]\n', "GP612", f'{GROUP}nodes: ["node[1-4].example.org"]\n'),
     (f'{GROUP}nodes: ["node[4-1]{{a,b}}"]\n', "GP612", None),

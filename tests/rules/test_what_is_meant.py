@@ -192,8 +192,8 @@ CURES: dict[str, tuple[str, str, str, str, list[str]]] = {
     "a test names the group of another size": (
         sized("gold", LARGE) + sized("silver", SMALL) + asking("group: gold, spec: small"),
         "GP812",
-        "gold",
-        "is group silver meant, which has it?",
+        "small",
+        "the specs are large; or is group silver meant, which has it?",
         [],
     ),
     "a test simulates the group of other sizes": (
@@ -204,8 +204,8 @@ CURES: dict[str, tuple[str, str, str, str, list[str]]] = {
             "    capacity: {}\n    expect: {specs: {large: {at_least: 1}, small: {at_least: 1}}}\n"
         ),
         "GP812",
-        "silver",
-        "is group gold meant, which has it?",
+        "{at_least: 1}",
+        "the specs are tiny; or is group gold meant, which has it?",
         ["GP812"],
     ),
     "a test names another group than its sizes are of": (
@@ -232,8 +232,8 @@ CURES: dict[str, tuple[str, str, str, str, list[str]]] = {
         + group("silver", "n2", f"alloc_policy: unallocable\nipolicy:\n  minmax:\n{LARGE}")
         + "---\ngpolicy: v1\nkind: Guards\nguards:\n  - {name: room, group: silver, spec: small, at_least: 3}\n",
         "GP802",
-        "silver",
-        "is group gold meant, which has it? Else write small in the list of group silver as well",
+        "small",
+        "write small in the list of group silver as well; or is group gold meant, which has it?",
         [],
     ),
     "a minimum in another unit": (
@@ -281,6 +281,44 @@ CURES: dict[str, tuple[str, str, str, str, list[str]]] = {
         "narrow one of them",
         [],
     ),
+    "a short pattern takes in that of another group": (
+        group("db", '"d*.example.org"') + group("dedicated", '"dedicated*.example.org"'),
+        "GP611",
+        '"d*.example.org"',
+        "is db*.example.org meant? Else narrow one of them",
+        [],
+    ),
+    "another domain than that of node sets": (
+        node_set("a", "k1.example.net, k2.example.net", "tags: ['rack:a']")
+        + node_set("b", "k3.example.net, k4.example.net", "tags: ['rack:b']")
+        + group("gold", '"k[1-4].example.com"')
+        + group("silver", '"web[1-4].example.net"'),
+        "GP621",
+        '"k[1-4].example.com"',
+        "is k[1-4].example.net meant?",
+        ["GP613", "GP613"],
+    ),
+    "no domain": (
+        group("gold", '"k[1-4]"') + node_set("a", "k1.example.net, k2.example.net", "tags: ['rack:a']"),
+        "GP621",
+        '"k[1-4]"',
+        "is k[1-4].example.net meant?",
+        ["GP613"],
+    ),
+    "zeros that the nodes have not": (
+        group("gold", '"k0[1-4].example.net"') + node_set("a", "k1.example.net, k2.example.net", "tags: ['rack:a']"),
+        "GP621",
+        '"k0[1-4].example.net"',
+        "is k[1-4].example.net meant?",
+        ["GP613"],
+    ),
+    "nodes of another kind": (
+        group("gold", '"k[1-4].example.net"') + node_set("a", "c1.example.net, c2.example.net", "tags: ['rack:a']"),
+        "GP613",
+        "c1.example.net",
+        "correct the name, or add the node to its group",
+        [],
+    ),
     "a copied group with the nodes of the first": (
         group("gold", '"n[1-4]"') + group("silver", '"n[1-4]"'),
         "GP611",
@@ -323,7 +361,7 @@ CURES: dict[str, tuple[str, str, str, str, list[str]]] = {
         sized("gold", *(spec(*size) for size in HALVES)).replace("300G", "3001"),
         "GP206",
         "3001",
-        "max 3004M is far from the other sizes",
+        "max 3001M is far from the other sizes",
         ["GP015"],
     ),
     "a share written as a fraction": (

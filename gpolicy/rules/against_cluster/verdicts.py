@@ -36,7 +36,7 @@ _BETTER_THAN_GUARDS: Final = (
     ("expressible", ("GP101", "GP102")),
     ("templates-enabled", ("GP301", "GP308")),
     ("templates-in-use", ("GP309",)),
-    ("std-in-bounds", ("GP205",)),
+    ("std-in-bounds", ("GP205", "GP206")),
     ("groups-empty", ("GP721", "GP722")),
     ("storage-set-up", ("GP304", "GP305", "GP311")),
     ("exclusive-storage", ("GP412", "GP417", "GP418")),

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import pairwise
+from math import inf
 from typing import Final
 
 from gpolicy.checking.context import EXCLUSIVE_STORAGE, MINMAX, SPINDLE_COUNT, SPINDLE_RATIO, VCPU_RATIO, Context
@@ -175,6 +176,25 @@ def shares(context: Context, group: GroupPolicy, hardware: Hardware) -> Iterator
             allowed -= 1
         multiplied = (ratio,) if ratio.number != 1 else ()
         yield node_limits.NodeLimit("cpu-count", allowed - kept, kept, hardware.cpus.span, figures=(*multiplied, *said))
+
+
+def most_of_size(context: Context, group: GroupPolicy, pair: Pair, name: str, usable: float) -> float:
+    """Return the most that a size may have of what a node gives, `usable`: a share, if a dedicated size is named so."""
+    if group.hardware is None or not context.exclusive(group):
+        return usable
+    given = (share.usable for share in shares(context, group, group.hardware) if share.parameter == name)
+    return next(given, usable) / SHARES.get((pair.name or "").lower(), 1)
+
+
+def taken(context: Context, groups: Iterable[GroupPolicy], pair: Pair, name: str, fitting: list[int]) -> list[int]:
+    """Return the guesses of what is meant by a maximum that the nodes of these groups have, and that fill volumes."""
+    for group in groups if fitting else ():
+        limits = (limit.usable for limit in node_limits.limits(context, group) if limit.parameter == name)
+        most = most_of_size(context, group, pair, name, min(limits, default=inf))
+        hardware = group.hardware if name == "disk-size" and context.exclusive(group) else None
+        volume = node_limits.promised_size(context, group, hardware) if hardware else None
+        fitting = [size for size in fitting if size <= most and (volume is None or _is_whole(volume, size))]
+    return fitting
 
 
 @warning("GP415", When.MORE_WITH_STATE)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from itertools import islice
 from typing import Final
 
@@ -13,11 +13,12 @@ from gpolicy.checking.rule import Hit, When, error, hit, see, warning
 from gpolicy.checking.tags import share_nodes, takes_in
 from gpolicy.findings import AMBIGUOUS, Related
 from gpolicy.ganeti.vocabulary import Level
-from gpolicy.guessing import MOST_ALIKE, MOST_GUESSES, is_one_slip, is_typing_slip, name_meant
+from gpolicy.guessing import MOST_ALIKE, MOST_GUESSES, is_one_slip, is_typing_slip, name_meant, node_meant
 from gpolicy.policy import edits
 from gpolicy.policy.model import WILDCARD, Declared, GroupPolicy, ends, is_glob, matches, unlikely, written_out
 from gpolicy.policy.source_file import Located
 from gpolicy.printable import some
+from gpolicy.resolve.desired import glob_beginning
 from gpolicy.rules.shared import ALL_THAT_COME, nodes_like, repeated, unknown_in_sets
 
 _BRACKETS: Final = re.compile(r"\[[^][]*+\]")
@@ -158,6 +159,9 @@ def _overlaps(entries: Sequence[tuple[Declared, Located[str]]], context: Context
         if place.value == entry.value:
             both = f"{place.value} is also a pattern of {one.title}"
         hint = f"narrow {place.value}: it meets {uses[wide]} others" if uses[wide] > 1 else "narrow one of them"
+        meant = glob_beginning(other.name, place.value)
+        if ends(place.value)[0] and takes_in(place.value, meant) and not share_nodes(meant, entry.value):
+            hint = f"is {meant} meant? Else {hint}"
         hint = "leave it out of one of the two: was it copied?" if place.value == entry.value else hint
         widest = place.value if uses[wide] > 1 else min(entry.value, place.value, key=len)
         related = see(entry.span, f"{one.name} is here")
@@ -261,6 +265,7 @@ def node_domain_mistyped(context: Context) -> Iterator[Hit]:
             yield hit(declared, message, entry.span, f"Did you mean `{right}`?", missing=missing)
     yield from _cluster_name(context, names)
     yield from _first_letters(context)
+    yield from _fitting_no_set(context, meant)
 
 
 def _cluster_name(context: Context, entries: list[str]) -> Iterator[Hit]:
@@ -298,6 +303,20 @@ def _first_letters(context: Context) -> Iterator[Hit]:
             right = entry.value.replace(stem, known[0], 1)
             message = f"the name of {entry.value} is almost that of its group or of other nodes"
             yield hit(group, message, entry.span, f"Did you mean `{right}`?", missing=nodes_like(right))
+
+
+def _fitting_no_set(context: Context, found: Container[str]) -> Iterator[Hit]:
+    """Yield what groups name and no node set does, where other letters or another domain make it nodes in no group."""
+    unknown = {entry.value for _, names in unknown_in_sets(context) for entry in names if not is_glob(entry.value)}
+    named = {entry.value for nodes in context.policy.node_sets for entry in nodes.nodes}
+    entries = [(group, entry) for group in context.groups for entry in group.nodes or () if entry.value not in found]
+    for group, entry in entries if len(unknown) > 1 and len(entries) * len(named) <= MOST_LOOKED_AT else ():
+        meant = {name: node_meant(entry.value, name) for name in sorted(unknown)}
+        right = next((glob for name, glob in meant.items() if glob and matches(glob, name)), "")
+        alike = [name for name in unknown if nodes_like(name) == nodes_like(right)]
+        if len(alike) > 1 and not any(matches(entry.value, name) for name in named):
+            message = f"{entry.value} fits none of {some(sorted(alike), 2)}, which are in no group"
+            yield hit(group, message, entry.span, f"is {right} meant?", missing=nodes_like(right))
 
 
 def _domains_meant(context: Context, entries: list[str]) -> dict[str, tuple[str, str]]:

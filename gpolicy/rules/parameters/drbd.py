@@ -90,10 +90,13 @@ def _ignored(
         return  # a single value may be managed beside a switch elsewhere
     related = (Related(cause.leaf.span, f"{cause.path[-1]} is here"),) if cause and cause.leaf else ()
     hint = "" if cause else "add `dynamic-resync: true`, or remove them"
-    if names == ("resync-rate",):
-        counts = context.effective(declared, _path("c-max-rate"))
-        instead = f"write c-max-rate: {rate_text(int(leaves[0].number))[:-2]} instead, and remove resync-rate"
-        hint = "remove it: c-max-rate counts" if counts else instead
+    rates = {"resync-rate": "c-max-rate", "c-max-rate": "resync-rate"}
+    if cause and len(leaves) == 1 and (sibling := rates.get(leaves[0].path[-1])):
+        written, counts = rate_text(int(leaves[0].number))[:-2], in_force(context, declared, _path(sibling))
+        instead = f"write {sibling}: {written} instead, and remove {leaves[0].path[-1]}"
+        hint = f"remove it: {sibling} counts" if counts else instead
+        if counts and counts.number != leaves[0].number:
+            hint = f"is {sibling}: {written} meant? It is {rate_text(int(counts.number))[:-2]}. Else {hint}"
     verb = "is" if len(leaves) == 1 else "are"
     message = f"{listed(leaf.path[-1] for leaf in leaves)} {verb} not used: {reason}"
     yield hit(declared, message, leaves[0].span, hint, related)

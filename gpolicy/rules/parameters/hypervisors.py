@@ -86,7 +86,8 @@ def _refused_together(context: Context, table: _Mismatches) -> Iterator[Hit]:
     for paths, item in table.items():
         for declared, values in together(context, *paths) if _is_checked(context, item) else ():
             if item.wrong(*(value.value for value in values)):
-                yield conflict(context, declared, *_said("GP170", paths, item), *values)
+                message, hint = _said("GP170", paths, item)
+                yield conflict(context, declared, message, _asked_first(context, paths, hint), *values)
 
 
 def _said(code: str, paths: tuple[Path, Path], item: _Mismatch) -> tuple[str, str]:
@@ -94,6 +95,15 @@ def _said(code: str, paths: tuple[Path, Path], item: _Mismatch) -> tuple[str, st
     name = " ".join(".".join(path).removeprefix("hvparams.") for path in paths)
     said = {} if item.message else read_data("hypervisor_pairs.toml")[code][name]
     return said.get("message", item.message), said.get("hint", item.hint)
+
+
+def _asked_first(context: Context, paths: tuple[Path, Path], hint: str) -> str:
+    """Return a hint about two parameters, after what is meant if a third one explains them."""
+    explained = read_data("hypervisor_pairs.toml")["explained"].get(f"{'.'.join(paths[0][1:])} {paths[1][-1]}", {})
+    for meant, third in explained.items():
+        value = of_cluster(context, tuple(third))
+        hint = f"is {meant} meant, since {third[-1]} is set? Else {hint}" if value is not None and value.value else hint
+    return hint
 
 
 def _is_checked(context: Context, item: _Mismatch) -> bool:
@@ -138,7 +148,8 @@ def hypervisor_parameter_needs_another(context: Context) -> Iterator[Hit]:
                 shown = "empty" if default == "" else as_word(default)
                 message = f"{leaf.path[-1]} {as_word(leaf.value)} does not go with {other[-1]} {shown}"
                 message += ", which is Ganeti's default"
-                yield hit(declared, message, leaf.span, f"declare {other[-1]} as well")
+                as_well = f"declare {other[-1]} as well"
+                yield hit(declared, message, leaf.span, _asked_first(context, (first, second), as_well))
 
 
 def _ignored(
@@ -264,4 +275,4 @@ def hypervisor_parameters_mismatch(context: Context) -> Iterator[Hit]:
             note = note if not is_default else f", by Ganeti's default of {paths[1][-1]}"
             message, hint = _said("GP176", paths, item)
             gate = f"{hint} for {paths[1][-1]}"
-            yield hit(declared, f"{message}{note}", place, hint, related, missing=gate)
+            yield hit(declared, f"{message}{note}", place, _asked_first(context, paths, hint), related, missing=gate)

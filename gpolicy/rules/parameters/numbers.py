@@ -16,7 +16,6 @@ from gpolicy.findings import Related, RuleParameter, Span
 from gpolicy.ganeti.amounts import KIB_PER_SECOND, MIB, SENSIBLE, SensibleRange, is_without_limit
 from gpolicy.ganeti.parameters import parameter_at
 from gpolicy.ganeti.vocabulary import MAX_NICS, SPEC_PARAMETERS, SPEC_SIZES, Parameter, Path, Type
-from gpolicy.policy.building import LEAST_WITHOUT_UNIT
 from gpolicy.policy.model import INHERIT, Declared, Hardware, Leaf
 from gpolicy.policy.source_file import Located
 from gpolicy.printable import listed
@@ -81,10 +80,6 @@ def _value(
     low, high = _ACCEPTED.get(leaf.path, (0, math.inf))
     if not low <= value <= high:
         return  # an error
-    written = leaf.document.value(leaf.pointer)
-    is_rounded = isinstance(written, int) and written != value  # Ganeti stores another number
-    if parameter.type is Type.SIZE and value <= LEAST_WITHOUT_UNIT and is_rounded:
-        return  # GP015 asks for the unit
     if not sensible.takes(value):
         usual = parameter.default if isinstance(parameter.default, int | float) else 0
         unlikely = _unlikely(context, declared, leaf.dotted, sensible, value, leaf.span, usual)

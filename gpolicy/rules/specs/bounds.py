@@ -14,9 +14,10 @@ from gpolicy.checking.rule import Hit, When, error, hit, see, warning
 from gpolicy.findings import REFUSED, Related, RuleParameter
 from gpolicy.ganeti.amounts import SENSIBLE, is_without_limit
 from gpolicy.ganeti.vocabulary import MAX_DISKS, MAX_NICS, SPEC_PARAMETERS, SPEC_SIZES
-from gpolicy.policy.model import Declared, Leaf
+from gpolicy.policy.model import ClusterPolicy, Declared, Leaf
 from gpolicy.printable import count
 from gpolicy.rules.shared import lost_sizes
+from gpolicy.rules.specs.order import observed_sizes
 
 CEILINGS: Final = {"disk-count": MAX_DISKS, "nic-count": MAX_NICS}
 _WORDS: Final = {"disk-count": "disks", "nic-count": "network interfaces"}
@@ -37,7 +38,7 @@ def spec_min_above_max(context: Context) -> Iterator[Hit]:
             yield hit(declared, f"{pair.title}: min and max are exchanged", at_min, hint)
             continue
         for name in above:
-            low, high = pair.minimum[name], pair.maximum[name]
+            low, high = pair.written("min", name), pair.written("max", name)
             message = f"{pair.title}: min {name} {amount(name, low)} is above max {amount(name, high)}"
             exchanged = f"min {amount(name, high)} and max {amount(name, low)}"
             cures = _other_units(pair, name) if name in SPEC_SIZES else {}
@@ -50,7 +51,7 @@ def spec_min_above_max(context: Context) -> Iterator[Hit]:
 
 def _other_units(pair: Pair, name: str) -> dict[str, str]:
     """Return how a size's bounds are written if one has the wrong unit, by the bound: where they have two units."""
-    low, high, sensible = pair.minimum[name], pair.maximum[name], SENSIBLE[name]
+    low, high, sensible = pair.written("min", name), pair.written("max", name), SENSIBLE[name]
     written = [
         str(pair.leaf.document.value((*pair.leaf.pointer, pair.index, end, name)))[-1:] for end in ("min", "max")
     ]
@@ -62,7 +63,7 @@ def _other_units(pair: Pair, name: str) -> dict[str, str]:
 
 def _unlike_others(context: Context, declared: Declared, pair: Pair, name: str) -> dict[str, str]:
     """Return the cure of the bound of a size that is far from that of the other sizes, or else of std, by the bound."""
-    bounds = {"min": pair.minimum[name], "max": pair.maximum[name]}
+    bounds = {end: pair.written(end, name) for end in ("min", "max")}
     std = context.cluster_leaf(("ipolicy", "std", name))
     beside = [std.number] if std is not None else []
     beside += [pair.minimum["cpu-count"] * _USUAL, pair.maximum["cpu-count"] * _USUAL] if name == "memory-size" else []
@@ -177,7 +178,7 @@ def _memory_of_cpu(bound: Mapping[str, int]) -> float | None:
     return memory / cpus if memory > 0 and cpus > 0 and sensible else None
 
 
-@error("GP205", stays=REFUSED, explains=12)
+@error("GP205", When.BETTER_WITH_STATE, stays=REFUSED, explains=12)
 def std_outside(context: Context) -> Iterator[Hit]:
     std, cluster = _std(context), context.policy.cluster
     pairs = context.pairs(cluster) if cluster else ()
@@ -187,15 +188,32 @@ def std_outside(context: Context) -> Iterator[Hit]:
     if not pairs or not all(pair.outside(sizes.items()) for pair in pairs):
         return
     pair = nearest(pairs, sizes.items())
-    (name, size), *others = pair.outside(sizes.items()).items()
+    outside = pair.outside(sizes.items())
+    sizes |= {name: std[name].as_written(size) for name, size in outside.items()}
+    name, *others = outside
+    size, low, high = sizes[name], pair.minimum[name], pair.maximum[name]
     message = f"std lies in no size; {pair.misfit(sizes.items())}"
-    bound = pair.at("min" if size < pair.minimum[name] else "max", name)
+    end, far = ("min", min) if size < low else ("max", max)
     lost = lost_sizes(context, cluster, sizes, "std lies in no other size")
-    hint, here = "Ganeti refuses this: correct std, or the size", see(bound, f"{pair.title} is here")
+    hint, place, here = "Ganeti refuses this: correct std, or the size", std[name].span, f"{pair.title} is here"
+    other = pair.at(end, name)
     for meant in (size // _GIB, size * _GIB) if name in SPEC_SIZES and not others else ():
-        if pair.minimum[name] <= meant <= pair.maximum[name]:
+        if low <= meant <= high:
             hint = f"is {amount(name, meant)} meant?"
-    yield lost or hit("cluster", message, std[name].span, hint, here)
+    seen = _refused_by(context, cluster, pair, name) if "meant" not in hint and not others else []
+    if seen and (far(seen) < low) == (size < low):
+        needed, written = amount(name, far(seen)), amount(name, pair.bound(end)[name])
+        is_slip = needed.rstrip("0MGT") == written.rstrip("0MGT")  # the same digits
+        hint = f"is {needed} meant, as instances have?" if is_slip else f"correct the size: instances have {needed}"
+        place, other, here = other, place, "std is here"
+    yield lost or hit("cluster", message, place, hint, see(other, here))
+
+
+def _refused_by(context: Context, cluster: ClusterPolicy, pair: Pair, name: str) -> list[int]:
+    """Return what observed instances have of one parameter that alone keeps them out of a pair, and are in no other."""
+    observed, pairs = observed_sizes(context, cluster, pair.leaf), context.pairs(cluster)
+    lost = (item for item in observed if all(other.outside(item.items()) for other in pairs))
+    return [item[name] for item in lost if [*pair.outside(item.items())] == [name]]
 
 
 def _std(context: Context) -> dict[str, Leaf]:

@@ -15,8 +15,8 @@ from gpolicy.findings import Finding, Related, RuleParameter, Span
 from gpolicy.ganeti.vocabulary import Level
 from gpolicy.policy.model import ClusterPolicy, Declared, GroupPolicy, Leaf, Policy
 from gpolicy.printable import count, named
-from gpolicy.rules.exclusive_storage.spindles import SHARES, shares
-from gpolicy.rules.node_limits import Excess, excesses_by_group, kept_by_node, kept_disk, promised_size
+from gpolicy.rules.exclusive_storage.spindles import most_of_size
+from gpolicy.rules.node_limits import excesses_by_group, kept_by_node, kept_disk, promised_size
 from gpolicy.rules.shared import groups_where, in_force
 
 _MANY_VOLUMES: Final = 4
@@ -52,20 +52,12 @@ def spec_max_beyond_hardware(context: Context) -> Iterator[Hit]:
     for group in context.groups:
         for excess in context.once(excesses_by_group).get(group.name, ()):
             if excess.bound == "max" and excess.limit.span is not None:
-                hint = f"{excess.cure(context, _most_of(context, group, excess))}, or correct the hardware of the group"
+                most = most_of_size(context, group, excess.pair, excess.parameter, excess.limit.usable)
+                hint = f"{excess.cure(context, int(most))}, or correct the hardware of the group"
                 yield hit(group, excess.sentence("a node"), excess.place, hint, excess.limit.places)
     if left_out := [group for group in context.groups if group.name not in context.once(excesses_by_group)]:
         message = f"the sizes of {count(len(left_out), 'group')} are not compared with what nodes have"
         yield hit(left_out[0], message, left_out[0].span, "the policy has too many groups and sizes for that: split it")
-
-
-def _most_of(context: Context, group: GroupPolicy, excess: Excess) -> int:
-    """Return the most that a size may have: on dedicated nodes less than on others, and a share if it is named so."""
-    if not context.exclusive(group) or group.hardware is None:
-        return excess.limit.usable
-    given = {share.parameter: share.usable for share in shares(context, group, group.hardware)}
-    times = SHARES.get((excess.pair.name or "").lower(), 1)
-    return given.get(excess.parameter, excess.limit.usable) // times
 
 
 @warning(

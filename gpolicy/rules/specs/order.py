@@ -14,6 +14,7 @@ from gpolicy.findings import Related, RuleParameter, Span
 from gpolicy.ganeti.vocabulary import SPEC_SIZES
 from gpolicy.policy import edits
 from gpolicy.policy.model import Declared, Leaf
+from gpolicy.rules.exclusive_storage.spindles import taken
 from gpolicy.rules.node_limits import excesses_by_group
 from gpolicy.rules.shared import groups_where, repeated
 
@@ -81,8 +82,10 @@ def spec_not_monotonic(context: Context) -> Iterator[Hit]:
                 message += f" {amount(name, smaller.maximum[name])}, not {amount(name, larger.maximum[name])}"
                 related = see(larger.at("max", name), f"{larger.title} is here")
                 fitting = range(smaller.minimum[name], larger.maximum[name] + 1)
-                meant = [amount(name, item) for item in _slips_of(name, smaller.maximum[name]) if item in fitting]
-                hint = f"is {meant[0]} meant? Else lower" if len(meant) == 1 else "lower"
+                groups, number = groups_where(context, declared, smaller.leaf), smaller.maximum[name]
+                slips = ([*filter(fitting.__contains__, _slips_of(name, number, extra=more))] for more in (False, True))
+                meant = next(filter(None, (taken(context, groups, smaller, name, found) for found in slips)), [])
+                hint = f"is {amount(name, meant[0])} meant? Else lower" if len(meant) == 1 else "lower"
                 hint = f"{hint} the one, or raise the other"
                 yield hit(declared, message, smaller.at("max", name), hint, related)
 
@@ -212,7 +215,7 @@ def spec_overlap(context: Context) -> Iterator[Hit]:
     sizes = dict[str, list[dict[str, int]]]()
     for declared, first, second, region in _overlaps(context, touching=False):
         if declared.label not in sizes:
-            sizes[declared.label] = _observed_sizes(context, declared, first.leaf)
+            sizes[declared.label] = observed_sizes(context, declared, first.leaf)
         message = f"{second.title} overlaps {first.title}: {region}"
         bounds = [pair.at(end, "memory-size") for pair in (first, second) for end in ("min", "max")]
         odd = [place for place in bounds if place in unlikely]
@@ -231,7 +234,7 @@ def spec_touch(context: Context) -> Iterator[Hit]:
         yield hit(declared, message, second.span, _cure(first, second, ())[0], first.here)
 
 
-def _observed_sizes(context: Context, declared: Declared, leaf: Leaf) -> list[dict[str, int]]:
+def observed_sizes(context: Context, declared: Declared, leaf: Leaf) -> list[dict[str, int]]:
     """Return what the observed instances have that a list of pairs is about, of many the first."""
     homes = {node.name for group in groups_where(context, declared, leaf) for node in context.members.hosts_in(group)}
     here = (item for item in context.observed.instances.values() if item.primary_node in homes)
@@ -279,13 +282,13 @@ def _refuses(pair: Pair, other: Pair, name: str, values: range, sizes: Iterable[
     )
 
 
-def _slips_of(name: str, number: int) -> set[int]:
-    """Return the numbers that may be meant by one: with two digits exchanged, another last digit, or another unit."""
+def _slips_of(name: str, number: int, *, extra: bool = False) -> set[int]:
+    """Return what may be meant by a number: with digits exchanged, another last or an extra first one, another unit."""
     units = (_GIB * _GIB, _GIB) if name in SPEC_SIZES else ()
     unit = next((unit for unit in units if number % unit == 0), 1)
     digits = str(number // unit)
     words = {digits[:at] + digits[at + 1] + digits[at] + digits[at + 2 :] for at in range(len(digits) - 1)}
-    words |= {f"{digits}0", digits[:-1]}
+    words |= {f"{digits}0", digits[:-1], digits[1:] if extra else ""}
     numbers = {int(word) * unit for word in words if word[:1] not in ("", "0")}
     return (numbers | {number * _GIB, number // _GIB} if units else numbers) - {number}
 
