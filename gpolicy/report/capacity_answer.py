@@ -14,17 +14,9 @@ from gpolicy.analysis.counted_cluster import Fit
 from gpolicy.analysis.hail import reports_disk
 from gpolicy.analysis.shown_score import Score
 from gpolicy.printable import Tone, count, named
-from gpolicy.report import answer
+from gpolicy.report import answer, capacity_section
 from gpolicy.report.capacity_json import FORMAT_VERSION, capacity_data, head
-from gpolicy.report.capacity_section import (
-    ROOM_HEADINGS,
-    bars_of,
-    group_cell,
-    pair_cell,
-    room_cells,
-    size_words,
-    spec_words,
-)
+from gpolicy.report.capacity_section import bars_of, group_cell, pair_cell, room_cells, size_words, spec_words
 from gpolicy.report.pictures import memory_section
 
 _MOST_TOLD: Final = 3
@@ -206,7 +198,7 @@ def _tiered(items: Sequence[GroupCapacity]) -> answer.Table:
 
 def _stranded(items: Sequence[GroupCapacity]) -> answer.Table:
     rows = [(group_cell(item.group), *room_cells(item.stranded)) for item in items if item.stranded and item.nodes]
-    headings = ("group", *ROOM_HEADINGS)
+    headings = ("group", *capacity_section.ROOM_HEADINGS)
     return answer.Table("Free resources that no size can use", "groups", headings, rows, weight=answer.Weight.DETAIL)
 
 
