@@ -70,12 +70,6 @@ def settings_mistakes(paths: Iterable[Path]) -> list[Finding]:
     return found
 
 
-def _refuse_settings_mistake(paths: Sequence[Path]) -> None:
-    """Raise InputError where a settings file has a mistake."""
-    for mistake in settings_mistakes(paths):
-        raise InputError(f"{mistake.span}: {mistake.message}", hint=mistake.hint or None)
-
-
 def check(request: CheckRequest) -> int:
     """Check each policy, print the findings, fix them on request, and return the exit code."""
     _refuse_options_together(request)
@@ -86,7 +80,8 @@ def check(request: CheckRequest) -> int:
         raise UsageError("--fix, --diff and --write-baseline are for named policies", hint="leave out --all")
     looks_at_settings = not (request.overrides.isolated or request.overrides.config)
     if looks_at_settings and (targets.several or request.fix or request.diff or request.write_baseline):
-        _refuse_settings_mistake(request.paths or [Path()])
+        for mistake in settings_mistakes(request.paths or [Path()]):
+            raise InputError(f"{mistake.span}: {mistake.message}", hint=mistake.hint or None)
     if targets.several:
         work = partial(_check_one, request=request)
         return run_on(with_members(targets), work, request.shown, verb="check")
@@ -367,7 +362,7 @@ def checked_policy(
 
 def read_for(roots: Sequence[Path], target: Target) -> ClusterState | None:
     """Return the state of the target, if it has one. Raise UsageError if the policies are of several clusters."""
-    state = target.read_if_given()
+    state = None if target.state is None else target.read()
     if state is not None and len(roots) > 1:
         names = ", ".join(map(str, roots))
         raise UsageError(f"--state is of one cluster, these are {len(roots)} policies: {names}")

@@ -355,7 +355,7 @@ def look_at(targets: Sequence[Target], _names: Collection[str], *, seconds: floa
 def _seen(target: Target, seconds: float) -> Contact | Failed:
     """Ask one cluster for its configuration, in another process."""
     try:
-        found = contact(target.state or "", target.options_within(seconds))
+        found = contact(target.state or "", replace(target.options, timeout=seconds))
     except (GpolicyError, OSError) as error:
         return Failed(error.message if isinstance(error, GpolicyError) else str(error))
     return found if found.taken_at is not None else replace(found, taken_at=time.strftime(FORM, time.gmtime()))

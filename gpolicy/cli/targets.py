@@ -85,10 +85,6 @@ class Target:
             raise InputError(f"{self.named.source}: the cluster {self.named.name} has no policy", hint=hint)
         return as_named(self.named.policy)
 
-    def options_within(self, seconds: float) -> SourceOptions:
-        """Return how to read it, with this time limit for each answer."""
-        return replace(self.options, timeout=seconds)
-
     def read(self) -> ClusterState:
         """Return the state of the cluster; show progress when that takes long. Raise UsageError without an address."""
         from gpolicy.cluster.state import NOT_VERIFIED  # noqa: PLC0415
@@ -112,10 +108,6 @@ class Target:
         if NOT_VERIFIED in state.notes:
             sys.stderr.write(as_text([f"warning: {NOT_VERIFIED}: anybody may have answered"]))
         return state
-
-    def read_if_given(self) -> ClusterState | None:
-        """Return the state, if the target has one."""
-        return None if self.state is None else self.read()
 
     def named_policy(self, state: ClusterState) -> gpolicy.CheckedPolicy | None:
         """Return the policy that the command line names, checked on the cluster; None if it names none."""

@@ -124,7 +124,7 @@ def load_data(options: Options) -> ClusterData:
             f"{instead if options.exec else ''}"
         )
     if options.simulate:
-        from gpolicy.htools.simulation import simulate  # noqa: PLC0415 - only what is needed
+        from gpolicy.htools.text_format import simulate  # noqa: PLC0415 - only what is needed
 
         return simulate(options.simulate)
     if options.text_data is not None:

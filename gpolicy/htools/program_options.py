@@ -8,19 +8,7 @@ from functools import partial
 import gpolicy
 from gpolicy.allocator.cluster_data import DiskTemplate, Spec
 from gpolicy.errors import InputError
-from gpolicy.ganeti.htools_reading import (
-    HAIL_OPTIONS,
-    Option,
-    Takes,
-    named,
-    parse,
-    parse_choice,
-    parse_float,
-    parse_int,
-    parse_size,
-    split,
-    usage,
-)
+from gpolicy.ganeti import htools_reading as reading
 from gpolicy.light_dataclasses import dataclass, replace
 
 TYPE_CHECKING = False
@@ -106,18 +94,20 @@ class Stop:
     stderr: str = ""
 
 
-def _flag(long: str, short: str = "") -> Option:
-    return Option(long, "", short)
+def _flag(long: str, short: str = "") -> reading.Option:
+    return reading.Option(long, "", short)
 
 
-def _valued(long: str, argument: str, completion: str, short: str = "", takes: Takes = Takes.REQUIRED) -> Option:
-    return Option(long, "", short, takes, argument, completion)
+def _valued(
+    long: str, argument: str, completion: str, short: str = "", takes: reading.Takes = reading.Takes.REQUIRED
+) -> reading.Option:
+    return reading.Option(long, "", short, takes, argument, completion)
 
 
-_PRINT, _SAVE, _TEXT, _SIMULATE, _VERBOSE, _IGNORE_LOADS, _IGNORE_SOFT, _NO_CAPACITY, *_OTHERS = HAIL_OPTIONS
+_PRINT, _SAVE, _TEXT, _SIMULATE, _VERBOSE, _IGNORE_LOADS, _IGNORE_SOFT, _NO_CAPACITY, *_OTHERS = reading.HAIL_OPTIONS
 _, _MOND, _MOND_XEN, _STATIC_KVM, *_COMMON = _OTHERS
 _MASTER = _valued("master", "ADDRESS", "host", "m")
-_LUXI = _valued("luxi", "SOCKET", "file", "L", Takes.OPTIONAL)
+_LUXI = _valued("luxi", "SOCKET", "file", "L", reading.Takes.OPTIONAL)
 _IALLOCATOR = _valued("ialloc-src", "FILE", "file", "I")
 _QUIET = _flag("quiet", "q")
 _OFFLINE = _valued("offline", "NODE", "onenode", "O")
@@ -126,23 +116,23 @@ _MAX_LENGTH = _valued("max-length", "N", "integer", "l")
 _GROUP = _valued("group", "ID", "onegroup", "G")
 _MIN_DISK = _valued("min-disk", "RATIO", "float")
 
-PROGRAMS: Mapping[str, Sequence[Option]] = {
+PROGRAMS: Mapping[str, Sequence[reading.Option]] = {
     "hspace": (
         *(_PRINT, _TEXT),
         _valued("disk-template", "TEMPLATE", f"choices={','.join(template.value for template in DiskTemplate)}"),
         _valued("spindle-use", "SPINDLES", "float"),
         *(_SIMULATE, _MASTER, _LUXI, _IALLOCATOR, _VERBOSE, _QUIET),
         *(_flag("independent-groups"), _flag("accept-existing-errors"), _OFFLINE, _NO_CAPACITY),
-        _valued("machine-readable", "CHOICE", "choices=yes,no", takes=Takes.OPTIONAL),
+        _valued("machine-readable", "CHOICE", "choices=yes,no", takes=reading.Takes.OPTIONAL),
         *(_MAX_CPU, _MAX_LENGTH, _MIN_DISK),
         _valued("standard-alloc", "STDSPEC", "string"),
         _valued("tiered-alloc", "TSPEC", "string"),
         *(_SAVE, _STATIC_KVM, *_COMMON),
     ),
-    "hail": HAIL_OPTIONS,
+    "hail": reading.HAIL_OPTIONS,
     "hbal": (
         *(_PRINT, _flag("print-instances")),
-        _valued("print-commands", "FILE", "none", "C", Takes.OPTIONAL),
+        _valued("print-commands", "FILE", "none", "C", reading.Takes.OPTIONAL),
         *(_TEXT, _flag("evac-mode", "E"), _flag("restricted-migration"), _MASTER, _LUXI, _IALLOCATOR),
         *(_flag("exec", "X"), _flag("first-job-group")),
         _valued("reason", "REASON", "none"),
@@ -176,7 +166,7 @@ PROGRAMS: Mapping[str, Sequence[Option]] = {
 """The programs and their options, without the meanings of those that hail lacks (`options_of`)."""
 
 
-def options_of(program: str) -> tuple[Option, ...]:
+def options_of(program: str) -> tuple[reading.Option, ...]:
     """Return the options of a program with their meanings; none for an unknown program."""
     from gpolicy.data import read_data  # noqa: PLC0415 - few runs show them
 
@@ -187,13 +177,13 @@ def options_of(program: str) -> tuple[Option, ...]:
 def read_options(program: str, argv: Sequence[str]) -> tuple[Options, tuple[str, ...]] | Stop:
     """Return the values and the positional arguments, or what to print before the program ends."""
     options = PROGRAMS[program]
-    parsed = parse(options, argv)
+    parsed = reading.parse(options, argv)
     header = f"{program} (gpolicy) version {gpolicy.__version__}"
     usage_begins = f"{header}\nUsage: {program} [OPTION...]\n"
     if parsed.errors:
         options = options_of(program)
-        errors = "".join(parse(options, argv).errors)
-        return Stop(2, stderr=f"Command line error: {errors}\n{usage_begins}{usage(options)}")
+        errors = "".join(reading.parse(options, argv).errors)
+        return Stop(2, stderr=f"Command line error: {errors}\n{usage_begins}{reading.usage(options)}")
     values = Options()
     for name, value in parsed.options:
         try:
@@ -202,7 +192,7 @@ def read_options(program: str, argv: Sequence[str]) -> tuple[Options, tuple[str,
             return Stop(1, stderr=f"Error while parsing command line arguments:\n{error}\n")
     names = [name for name, _ in parsed.options]
     if "help" in names:
-        return Stop(0, stdout=f"{usage_begins}{usage(options_of(program))}")
+        return Stop(0, stdout=f"{usage_begins}{reading.usage(options_of(program))}")
     if "version" in names:
         return Stop(0, stdout=f"{header}\nanswers as htools {COMPATIBLE_VERSION}\n")
     if "help-completion" in names:
@@ -218,24 +208,25 @@ def read_options(program: str, argv: Sequence[str]) -> tuple[Options, tuple[str,
 
 
 def _size(kind: str, value: str) -> Spec:
-    parts = split(",", value)
+    parts = reading.split(",", value)
     if not 3 <= len(parts) <= 4:
         raise InputError(f"Invalid {kind} specification: '{value}', expected disk,ram,cpu")
-    disk, memory = parse_size(f"{kind} specs disk", parts[0]), parse_size(f"{kind} specs memory", parts[1])
-    cpus = parse_int(f"{kind} specs cpus", parts[2])
-    spindles = parse_int(f"{kind} specs spindles", parts[3]) if len(parts) > 3 else 1
+    disk = reading.parse_size(f"{kind} specs disk", parts[0])
+    memory = reading.parse_size(f"{kind} specs memory", parts[1])
+    cpus = reading.parse_int(f"{kind} specs cpus", parts[2])
+    spindles = reading.parse_int(f"{kind} specs spindles", parts[3]) if len(parts) > 3 else 1
     return Spec(memory, cpus, disk, disk_count=1, nic_count=1, spindle_use=spindles)
 
 
 def _max_cpu(text: str) -> float:
-    ratio = parse_float("parsing max-cpu", text)
+    ratio = reading.parse_float("parsing max-cpu", text)
     if ratio <= 0:
         raise InputError("Invalid value of the max-cpu ratio, expected >0")
     return ratio
 
 
 def _spindle_use(text: str) -> int:
-    use = parse_int("parsing spindle-use", text)
+    use = reading.parse_int("parsing spindle-use", text)
     if use < 0:
         raise InputError("Invalid value of the spindle-use (expected >= 0)")
     return use
@@ -248,18 +239,21 @@ def _priority(text: str) -> str:
 
 
 def _names(text: str | None) -> tuple[str, ...]:
-    return tuple(split(",", text or ""))
+    return tuple(reading.split(",", text or ""))
 
 
 _READERS: Mapping[str, Callable[[Any], object]] = {
     **dict.fromkeys(("print-nodes", "restrict-allocation-to", "select-instances", "exclude-instances"), _names),
     **dict.fromkeys(("exclusion-tags", "node-tags"), _names),
-    **dict.fromkeys(("machine-readable", "mond"), parse_choice),
-    **{name: partial(parse_float, name.replace("-", " ")) for name in ("min-score", "min-gain", "min-gain-limit")},
-    "min-disk": partial(parse_float, "min free disk space"),
-    "max-length": partial(parse_int, "max solution length"),
-    "static-kvm-node-memory": partial(parse_int, "static node memory"),
-    "disk-template": partial(named, DiskTemplate),
+    **dict.fromkeys(("machine-readable", "mond"), reading.parse_choice),
+    **{
+        name: partial(reading.parse_float, name.replace("-", " "))
+        for name in ("min-score", "min-gain", "min-gain-limit")
+    },
+    "min-disk": partial(reading.parse_float, "min free disk space"),
+    "max-length": partial(reading.parse_int, "max solution length"),
+    "static-kvm-node-memory": partial(reading.parse_int, "static node memory"),
+    "disk-template": partial(reading.named, DiskTemplate),
     "spindle-use": _spindle_use,
     "max-cpu": _max_cpu,
     "standard-alloc": partial(_size, "standard"),

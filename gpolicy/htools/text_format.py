@@ -1,18 +1,18 @@
-"""htools' text format: read (`-t`), and written with all columns and sections (`-S`; htools, Backend/Text).
+"""htools' text format, read (`-t`) and written with all columns and sections (`-S`), and `--simulate`.
 
-A node with a `?` in one of its figures counts as offline.
+Source: htools, Backend/Text and Backend/Simu. A node with a `?` in one of its figures counts as offline.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from gpolicy.allocator import cluster_data
 from gpolicy.allocator.ghc_numbers import fixed, shown_float, shown_strings
 from gpolicy.allocator.merge import Cluster, ClusterData
 from gpolicy.errors import InputError
-from gpolicy.ganeti.htools_formats import GroupLine, InstanceLine, NodeLine, PolicyLine, columns_of, is_silent, sections
-from gpolicy.ganeti.htools_reading import named, parse_float, parse_int, split
+from gpolicy.ganeti import htools_formats
+from gpolicy.ganeti.htools_reading import named, parse_float, parse_int, parse_size, split
 from gpolicy.htools.backends import node_name
 from gpolicy.light_dataclasses import replace
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 def parse_cluster(text: str) -> ClusterData:
     """Read a cluster. Raises InputError with htools' own text."""
-    found = [[line for _, line in section] for section in sections(text.split("\n"))]
+    found = [[line for _, line in section] for section in htools_formats.sections(text.split("\n"))]
     if len(found) < 4:
         raise InputError(f"Invalid format of the input file: {len(found)} sections instead of 4 or more")
     groups = [_group(index, line) for index, line in enumerate(found[0])]
@@ -52,14 +52,14 @@ def parse_cluster(text: str) -> ClusterData:
 
 def _parsed(kind: Any, text: str, what: str) -> Any:
     """Return the columns of a line by name; missing ones have defaults, surplus ones are ignored."""
-    words, _ = columns_of(kind, text)
+    words, _ = htools_formats.columns_of(kind, text)
     if words is None:
         raise InputError(f"Invalid{what}: '{shown_strings(text.split('|'))}'")
     return words
 
 
 def _group(index: int, text: str) -> cluster_data.Group:
-    line = _parsed(GroupLine, text, "/incomplete group data")
+    line = _parsed(htools_formats.GroupLine, text, "/incomplete group data")
     return cluster_data.Group(
         index=index,
         name=line.name,
@@ -71,14 +71,14 @@ def _group(index: int, text: str) -> cluster_data.Group:
 
 
 def _node(index: int, text: str, groups: Mapping[str, int]) -> cluster_data.NodeData:
-    line = _parsed(NodeLine, text, "/incomplete node data")
+    line = _parsed(htools_formats.NodeLine, text, "/incomplete node data")
     name = line.name
     if line.group not in groups:
         raise InputError(f"Unknown group '{line.group}' for node {name}")
     group = groups[line.group]
     if line.exclusive_storage not in {"Y", "N"}:
         raise InputError(f"Invalid exclusive_storage value for node '{name}': {line.exclusive_storage}")
-    if is_silent(line):
+    if htools_formats.is_silent(line):
         return cluster_data.NodeData(index, name, group, node_cpus=0, offline=True, spindles=0)
     return cluster_data.NodeData(
         index=index,
@@ -102,7 +102,7 @@ def _node(index: int, text: str, groups: Mapping[str, int]) -> cluster_data.Node
 
 
 def _instance(index: int, text: str, nodes: Mapping[str, int]) -> cluster_data.Instance:
-    line = _parsed(InstanceLine, text, "/incomplete instance data")
+    line = _parsed(htools_formats.InstanceLine, text, "/incomplete instance data")
     name, primary, secondary = line.name, line.primary, line.secondary
     if primary not in nodes:
         raise InputError(f"Unknown node '{primary}' for instance {name}")
@@ -143,7 +143,7 @@ def _instance(index: int, text: str, nodes: Mapping[str, int]) -> cluster_data.I
 
 
 def _policy(text: str) -> tuple[str, cluster_data.InstancePolicy]:
-    line = _parsed(PolicyLine, text, " ipolicy data")
+    line = _parsed(htools_formats.PolicyLine, text, " ipolicy data")
     owner, minmax = line.owner, split(";", line.minmax)
     std = _spec(f"{owner}/stdspec", line.std)
     if len(minmax) % 2:
@@ -214,3 +214,45 @@ def _format_policy(owner: str, policy: cluster_data.InstancePolicy) -> str:
 
 def _format_spec(spec: cluster_data.Spec) -> str:
     return f"{spec.memory},{spec.cpus},{spec.disk_size},{spec.disk_count},{spec.nic_count},{spec.spindle_use}"
+
+
+def simulate(specs: Sequence[str]) -> ClusterData:
+    """Return a cluster of one group per specification; the last one given becomes the first group.
+
+    A specification is `policy,count,disk,memory,cpus[,spindles[,exclusive storage]]`, disk and memory
+    with units. Raises InputError with htools' own text.
+    """
+    groups: list[cluster_data.Group] = []
+    nodes: list[cluster_data.NodeData] = []
+    for number, spec in enumerate(reversed(specs), start=1):
+        policy, count, each = _parse(spec)
+        groups.append(cluster_data.Group(number, htools_formats.group_name(number), f"fake-uuid-{number:02d}", policy))
+        for place in range(1, count + 1):
+            index, master = len(nodes) + 1, number == 1 and place == 1
+            name = htools_formats.node_name(number, place)
+            nodes.append(replace(each, index=index, name=name, group=number, master=master))
+    return ClusterData(tuple(groups), tuple(nodes), ())
+
+
+def _parse(spec: str) -> tuple[cluster_data.AllocPolicy, int, cluster_data.NodeData]:
+    """Return the policy of the group, how many nodes it has, and what they are alike in."""
+    columns, found = htools_formats.specification_in(spec)
+    if found is None:
+        raise InputError(
+            "Invalid cluster specification, expected 6 comma-separated sections (allocation policy, node"
+            f" count, disk size, memory size, number of CPUs, spindles) but got {columns}: '{spec}'"
+        )
+    try:
+        policy = named(cluster_data.AllocPolicy, htools_formats.ALLOC_POLICIES.get(found.policy, found.policy))
+    except InputError as error:
+        raise InputError(f"{error}; Cannot parse AllocPolicy abbreviation '{found.policy}'") from None
+    count = parse_int("node count", found.node_count)
+    disk, memory = parse_size("disk size", found.disk), parse_size("memory size", found.memory)
+    cpus, spindles = parse_int("cpu count", found.cpus), parse_int("spindles", found.spindles)
+    if found.exclusive not in {"True", "False"}:
+        raise InputError(f"exclusive storage: cannot parse string '{found.exclusive}'")
+    node = cluster_data.NodeData(
+        0, "", 0, total_memory=float(memory), free_memory=memory, total_disk=float(disk), free_disk=disk
+    )
+    exclusive = found.exclusive == "True"
+    return policy, count, replace(node, total_cpus=float(cpus), spindles=spindles, exclusive=exclusive)

@@ -14,32 +14,9 @@ from gpolicy.analysis.counted_cluster import Fit
 from gpolicy.analysis.hail import reports_disk
 from gpolicy.analysis.shown_score import Score
 from gpolicy.printable import Tone, count, named
-from gpolicy.report.answer import (
-    NOTHING,
-    Answer,
-    Cell,
-    Figure,
-    Name,
-    Number,
-    Section,
-    Table,
-    Weight,
-    about,
-    from_to,
-    number,
-    size,
-    supposing,
-)
+from gpolicy.report import answer, capacity_section
 from gpolicy.report.capacity_json import FORMAT_VERSION, capacity_data, head
-from gpolicy.report.capacity_section import (
-    ROOM_HEADINGS,
-    bars_of,
-    group_cell,
-    pair_cell,
-    room_cells,
-    size_words,
-    spec_words,
-)
+from gpolicy.report.capacity_section import bars_of, group_cell, pair_cell, room_cells, size_words, spec_words
 from gpolicy.report.pictures import memory_section
 
 _MOST_TOLD: Final = 3
@@ -47,7 +24,7 @@ _MOST_TOLD: Final = 3
 
 def capacity_answer(
     report: CapacityReport, *, components: bool = False, before: CapacityReport | None = None
-) -> Answer:
+) -> answer.Answer:
     """Return the capacity by group and spec, and why the next instance does not fit; `components` adds the scores.
 
     `before` is the capacity without what is supposed.
@@ -57,24 +34,24 @@ def capacity_answer(
     details = [_metadata(report), _tiered(items), _stranded(items), _scores(items)]
     limits = tuple(item.sentence for item in report.policy_limits)
     told = told_of(report)
-    return Answer(
+    return answer.Answer(
         verb="capacity",
         title="What fits on cluster",
-        **about(report) | {"unknown": (*report.not_known, *_unchecked(report))},
+        **answer.about(report) | {"unknown": (*report.not_known, *_unchecked(report))},
         title_end="beside what runs there",
         tone=Tone.CAREFUL if any(item.refusal for item in items) else Tone.PLAIN,
         verdict=" ".join(_sentences(report, old)),
         figures=(
-            Figure("standard instances", f"{sum(item.standard.fits for item in told):,}", about="capacity"),
-            Figure("in a tiered run", f"{sum(item.tiered_fit.fits for item in told):,}", about="capacity"),
-            Figure("groups", f"{len(report.groups):,}"),
-            Figure("nodes", f"{sum(item.nodes for item in told):,}"),
-            Figure("instances now", f"{sum(item.instances for item in told):,}"),
+            answer.Figure("standard instances", f"{sum(item.standard.fits for item in told):,}", about="capacity"),
+            answer.Figure("in a tiered run", f"{sum(item.tiered_fit.fits for item in told):,}", about="capacity"),
+            answer.Figure("groups", f"{len(report.groups):,}"),
+            answer.Figure("nodes", f"{sum(item.nodes for item in told):,}"),
+            answer.Figure("instances now", f"{sum(item.instances for item in told):,}"),
         ),
         sections=(
-            Section("capacity", "What fits", [_fits(items, old)], limits, never_cut=True),
+            answer.Section("capacity", "What fits", [_fits(items, old)], limits, never_cut=True),
             memory_section(report),
-            Section("details", "Details", details),
+            answer.Section("details", "Details", details),
             *(map(_components, items, range(len(items))) if components else ()),
         ),
         notes=(*report.notes, *(f"without what is supposed: {text}" for text in (before.not_known if before else ()))),
@@ -126,8 +103,8 @@ def _sentences(report: CapacityReport, old: _Old) -> Iterator[str]:
         taken = [f"{taken[0]} ({_place(alone)} alone {alone.tiered_fit.fits:,})"]  # see `explain (cluster)`
     taken += [f"and {count(len(filled) - _MOST_TOLD, 'more group')}"] if len(filled) > _MOST_TOLD else []
     said += ["; ".join(taken)] if taken else []
-    said[:1] = [f"{supposing(report.what_if)}{text}" for text in said[:1]]
-    return (f"{text[0].upper()}{text[1:]}{'.' if number < len(said) else ''}" for number, text in enumerate(said, 1))
+    said[:1] = [f"{answer.supposing(report.what_if)}{text}" for text in said[:1]]
+    return (f"{text[0].upper()}{text[1:]}{'.' if place < len(said) else ''}" for place, text in enumerate(said, 1))
 
 
 def _refused(item: GroupCapacity) -> str:
@@ -139,7 +116,7 @@ def _refused(item: GroupCapacity) -> str:
 
 def _taken(item: GroupCapacity, was: GroupCapacity | None, *, named: bool) -> str:
     """Return what fits; with the name of its template where it could be another, or has no disks."""
-    now = [f" (today {number:,})" for number in (was.standard.fits, was.tiered_fit.fits)] if was else ["", ""]
+    now = [f" (today {fits:,})" for fits in (was.standard.fits, was.tiered_fit.fits)] if was else ["", ""]
     of = f" of {item.template.value}" if named and item.template else ""
     standard = f"{item.standard.fits:,} standard instances{of}{now[0]}"
     if item.standard.binding.cause is Cause.BOUNDS and not (was and was.standard.fits):
@@ -162,7 +139,7 @@ def _figures(item: GroupCapacity) -> list[tuple[str, str, Fit, int]]:
     found, standard = item.figures, item.standard
     takes_none = not any(fit.fits or others for _, fit, others in found)
     if takes_none and len({(fit.binding.cause, fit.binding.reason) for _, fit, _ in found}) == 1:
-        return [("every size", NOTHING, standard, 0)]
+        return [("every size", answer.NOTHING, standard, 0)]
     names = [*(pair_cell(spec.name) for spec in item.specs), "tiered", "standard"]
     return [
         (name, spec_words(fit.spec) if fit.spec else "shrunk to fit", fit, hspace)
@@ -170,14 +147,14 @@ def _figures(item: GroupCapacity) -> list[tuple[str, str, Fit, int]]:
     ]
 
 
-def _fits(items: Sequence[GroupCapacity], old: _Old) -> Table:
+def _fits(items: Sequence[GroupCapacity], old: _Old) -> answer.Table:
     differs = any(fit.fits != hspace for item in items for _, fit, hspace in item.figures)
     movable = any(spec.at_most is not None and spec.at_most > spec.fits for item in items for spec in item.specs)
     there = (True, True, True, bool(old), True, movable, differs, True, True)
-    rows: list[tuple[Cell, ...]] = []
+    rows: list[tuple[answer.Cell, ...]] = []
     sides: list[tuple[Fit | None, Fit | None]] = []
     for item in items:
-        first = (group_cell(item.group), item.template.value if item.template else NOTHING)
+        first = (group_cell(item.group), item.template.value if item.template else answer.NOTHING)
         was = {spec: fit for spec, _, fit, _ in _figures(old[item.group])} if item.group in old else {}
         after_moves = {pair_cell(one.name): _with_moves(one) for one in item.specs}
         for spec, words, fit, hspace in _figures(item):
@@ -188,70 +165,72 @@ def _fits(items: Sequence[GroupCapacity], old: _Old) -> Table:
             row = (
                 *first,
                 spec,
-                number(now),
-                number(fit.fits),
-                after_moves.get(spec, NOTHING),
-                number(hspace),
+                answer.number(now),
+                answer.number(fit.fits),
+                after_moves.get(spec, answer.NOTHING),
+                answer.number(hspace),
                 words,
                 bound_by,
             )
             rows.append(tuple(compress(row, there)))
-    numbers = map(Number, ("today", "supposed" if old else "fits", "with moves", "hspace"))
+    numbers = map(answer.Number, ("today", "supposed" if old else "fits", "with moves", "hspace"))
     headings = tuple(compress(("group", "template", "size", *numbers, "at its largest", "bound by"), there))
     title = "Instances that fit beside those that are there"
-    return Table(title, "rows", headings, rows, grouped=2, bars=bars_of(sides), brief=20)
+    return answer.Table(title, "rows", headings, rows, grouped=2, bars=bars_of(sides), brief=20)
 
 
 def _with_moves(spec: SpecCapacity) -> str:
     """Return how many instances fit after moves: as many as were found, to as many as no moves exceed."""
-    most = number(spec.at_most)
-    return most if spec.after_moves == spec.at_most else f"{number(spec.after_moves)} to {most}"
+    most = answer.number(spec.at_most)
+    return most if spec.after_moves == spec.at_most else f"{answer.number(spec.after_moves)} to {most}"
 
 
-def _tiered(items: Sequence[GroupCapacity]) -> Table:
+def _tiered(items: Sequence[GroupCapacity]) -> answer.Table:
     title = "Tiered runs by size: all sizes in turn, each shrunk to what still fits"
     rows = [
-        (group_cell(item.group), number(run.count), size_words(run.memory, run.cpus, run.disk))
+        (group_cell(item.group), answer.number(run.count), size_words(run.memory, run.cpus, run.disk))
         for item in items
         for run in item.tiered
     ]
-    return Table(title, "sizes", ("group", Number("fits"), "size"), rows, weight=Weight.DETAIL, grouped=1)
+    headings = ("group", answer.Number("fits"), "size")
+    return answer.Table(title, "sizes", headings, rows, weight=answer.Weight.DETAIL, grouped=1)
 
 
-def _stranded(items: Sequence[GroupCapacity]) -> Table:
+def _stranded(items: Sequence[GroupCapacity]) -> answer.Table:
     rows = [(group_cell(item.group), *room_cells(item.stranded)) for item in items if item.stranded and item.nodes]
-    headings = ("group", *ROOM_HEADINGS)
-    return Table("Free resources that no size can use", "groups", headings, rows, weight=Weight.DETAIL)
+    headings = ("group", *capacity_section.ROOM_HEADINGS)
+    return answer.Table("Free resources that no size can use", "groups", headings, rows, weight=answer.Weight.DETAIL)
 
 
-def _metadata(report: CapacityReport) -> Table:
-    rows: list[tuple[Cell, ...]] = []
+def _metadata(report: CapacityReport) -> answer.Table:
+    rows: list[tuple[answer.Cell, ...]] = []
     for room in report.metadata:
-        each = from_to([node.free for node in room.nodes], size)
+        each = answer.from_to([node.free for node in room.nodes], answer.size)
         known = dict.fromkeys("measured" if node.measured else "declared" for node in room.nodes)
         sources = " and ".join([*known, *(["nothing"] if room.unknown else [])])
-        rows.append((Name(room.group), Name(room.volume_group), each, number(room.disks), sources))
-    return Table(
+        rows.append((answer.Name(room.group), answer.Name(room.volume_group), each, answer.number(room.disks), sources))
+    return answer.Table(
         "DRBD disks whose metadata still fits where metavg is another volume group: no count above looks at it",
         "groups",
-        ("group", "volume group", Number("free on each node"), Number("fits"), "known from"),
+        ("group", "volume group", answer.Number("free on each node"), answer.Number("fits"), "known from"),
         rows,
     )
 
 
-def _scores(items: Sequence[GroupCapacity]) -> Table:
+def _scores(items: Sequence[GroupCapacity]) -> answer.Table:
     title = "Cluster score as htools computes it (smaller is better balanced)"
     rows = [(group_cell(item.group), item.score.shown, item.score.shown_minimum) for item in items]
-    return Table(title, "groups", ("group", Number("score"), Number("minimum")), rows, weight=Weight.DETAIL)
+    headings = ("group", *map(answer.Number, ("score", "minimum")))
+    return answer.Table(title, "groups", headings, rows, weight=answer.Weight.DETAIL)
 
 
-def _components(item: GroupCapacity, place: int) -> Section:
+def _components(item: GroupCapacity, place: int) -> answer.Section:
     rows = [(component.name, *component.shown) for component in item.score.components]
-    headings = ("component", Number("value"), Number("weight"), Number("product"), Number("could fall by"))
-    return Section(
+    headings = ("component", *map(answer.Number, ("value", "weight", "product", "could fall by")))
+    return answer.Section(
         f"score-{place}",
         f"Score of {_place(item)}",
-        [Table("Components", "components", headings, rows, weight=Weight.DETAIL, most=len(rows))],
+        [answer.Table("Components", "components", headings, rows, weight=answer.Weight.DETAIL, most=len(rows))],
         _falls(item.score) if rows else ("no node is online",),
         summary=f"{item.score.shown} (smaller is better balanced)",
         never_cut=True,
@@ -272,7 +251,7 @@ _Row = tuple[str | None, str]
 """A group (None: the whole cluster), and a spec, `tiered` or `standard`."""
 
 
-def compared_answer(reports: Mapping[str, CapacityReport]) -> Answer:
+def compared_answer(reports: Mapping[str, CapacityReport]) -> answer.Answer:
     """Return what fits under each policy, by its name."""
     several = len({item.template for report in reports.values() for item in report.groups}) > 1
     found = {policy: _figures_of(report, several=several) for policy, report in reports.items()}
@@ -290,22 +269,22 @@ def compared_answer(reports: Mapping[str, CapacityReport]) -> Answer:
         policy: (report.basis.sentence, *(item.sentence for item in report.limits))
         for policy, report in reports.items()
     }
-    return Answer(
+    return answer.Answer(
         verb="capacity",
         title="What fits under each policy on cluster",
         name=first.cluster_name or first.source,
-        verdict=f"{supposing(first.what_if)}Of standard instances {where} {shown}",
+        verdict=f"{answer.supposing(first.what_if)}Of standard instances {where} {shown}",
         unknown=not_known({group: why for report in reports.values() for group, why in report.reasons.items()}),
         basis=(*first.what_if, *_of_policies(basis)),
-        figures=tuple(Figure(policy, f"{fits:,}", about="capacity") for policy, fits in whole.items()),
+        figures=tuple(answer.Figure(policy, f"{fits:,}", about="capacity") for policy, fits in whole.items()),
         sections=(
-            Section(
+            answer.Section(
                 "capacity",
                 "What fits",
                 [_table("Instances that fit beside those that are there", found, rows, fits=True)],
                 never_cut=True,
             ),
-            Section("binding", _NEXT, [_table(_NEXT, found, rows, fits=False)]),
+            answer.Section("binding", _NEXT, [_table(_NEXT, found, rows, fits=False)]),
         ),
         notes=tuple(_of_policies({policy: report.notes for policy, report in reports.items()})),
         source=first.source,
@@ -337,21 +316,22 @@ def _figures_of(report: CapacityReport, *, several: bool) -> _FiguresOf:
     return found
 
 
-def _table(title: str, found: Mapping[str, _FiguresOf], rows: list[_Row], *, fits: bool) -> Table:
-    made: list[tuple[Cell, ...]] = []
+def _table(title: str, found: Mapping[str, _FiguresOf], rows: list[_Row], *, fits: bool) -> answer.Table:
+    made: list[tuple[answer.Cell, ...]] = []
     for row in rows:
         sizes = list(dict.fromkeys(figures[row][1] for figures in found.values() if row in figures))
-        cells = [NOTHING] * len(found)
+        cells = [answer.NOTHING] * len(found)
         for place, figures in enumerate(found.values()):
             if row in figures:
-                fit, size = figures[row]
-                text = number(fit.fits) if fits else fit.binding.cause.key
-                cells[place] = f"{text} of {size}" if fits and len(sizes) > 1 else text
-        counted = (sizes[0] if len(sizes) == 1 else NOTHING,) if fits else ()
+                fit, words = figures[row]
+                text = answer.number(fit.fits) if fits else fit.binding.cause.key
+                cells[place] = f"{text} of {words}" if fits and len(sizes) > 1 else text
+        counted = (sizes[0] if len(sizes) == 1 else answer.NOTHING,) if fits else ()
         spec = row[1] if row[1] in ("tiered", "standard") else pair_cell(row[1])
         made.append((group_cell(row[0]), spec, *counted, *cells))
-    policies = map(Number, found) if fits else found
-    return Table(title, "rows", ("group", "size", *(("at its largest",) if fits else ()), *policies), made, grouped=1)
+    policies = map(answer.Number, found) if fits else found
+    headings = ("group", "size", *(("at its largest",) if fits else ()), *policies)
+    return answer.Table(title, "rows", headings, made, grouped=1)
 
 
 def compared_data(reports: Mapping[str, CapacityReport]) -> dict[str, Any]:

@@ -9,14 +9,7 @@ from typing import Any, Final
 from gpolicy.allocator.evacuation import EvacuationMode
 from gpolicy.analysis.basis import StateReport
 from gpolicy.analysis.place_report import Candidate
-from gpolicy.evacuate.evacuation import (
-    EvacuationReport,
-    Job,
-    MovedInstance,
-    OtherRequest,
-    RequestToHail,
-    StayingInstance,
-)
+from gpolicy.evacuate import evacuation
 from gpolicy.ganeti.commands import shell_line
 from gpolicy.json_values import COUNT, FROM_ONE, TEXTS, Document, Key, Many, Shape
 from gpolicy.printable import Tone, count, some
@@ -52,7 +45,7 @@ _STOPPED: Final = "the search ended early, by --seconds or Ctrl-C: what was not 
 _MANY: Final = 3  # instances with one reason that share a row
 
 
-def evacuate_answer(report: EvacuationReport, *, is_kept: bool = False) -> answer.Answer:
+def evacuate_answer(report: evacuation.EvacuationReport, *, is_kept: bool = False) -> answer.Answer:
     """Return how nodes or a group are emptied. `is_kept`: the moves are written to a file."""
     bad = report.stays or report.objections
     rate = f"time: {answer.size(report.asked.rate)} of disk a second for each job (--rate)"
@@ -89,13 +82,13 @@ def evacuate_answer(report: EvacuationReport, *, is_kept: bool = False) -> answe
     )
 
 
-def _failures(report: EvacuationReport) -> tuple[tuple[str, str], ...]:
+def _failures(report: evacuation.EvacuationReport) -> tuple[tuple[str, str], ...]:
     """Return htools' words for what keeps instances where they are, each with its meaning."""
     said = "\n".join(map(_why, report.stays))
     return tuple((word, meaning) for word, meaning in FAILURES.items() if word in said)
 
 
-def _reboot(report: EvacuationReport) -> Iterator[answer.Figure]:
+def _reboot(report: evacuation.EvacuationReport) -> Iterator[answer.Figure]:
     """Yield what a reboot takes, where more was asked for: only what runs on the nodes leaves them."""
     if (reboot := report.for_a_reboot) is not None:
         stay, leave = len(reboot.stays), len({item.instance for item in reboot.moved})
@@ -105,7 +98,7 @@ def _reboot(report: EvacuationReport) -> Iterator[answer.Figure]:
         yield answer.Figure("for a reboot", value, *said, "moves")
 
 
-def _in_turn(report: EvacuationReport) -> Iterator[answer.Figure]:
+def _in_turn(report: evacuation.EvacuationReport) -> Iterator[answer.Figure]:
     """Yield what is so if several nodes are emptied one after the other, each filled again before the next."""
     if report.in_turn:
         stuck = {item.leaving[0]: len(item.stays) for item in report.in_turn if item.stays}
@@ -114,7 +107,7 @@ def _in_turn(report: EvacuationReport) -> Iterator[answer.Figure]:
         yield answer.Figure("one by one", value, f"can be emptied: {said}", Tone.BAD if stuck else Tone.GOOD, "stays")
 
 
-def _first(report: EvacuationReport) -> Iterator[str]:
+def _first(report: evacuation.EvacuationReport) -> Iterator[str]:
     """Yield what to do before the moves, or beside them."""
     if report.master:
         yield f"{report.master} is the master: run gnt-cluster master-failover on another node first"
@@ -122,12 +115,12 @@ def _first(report: EvacuationReport) -> Iterator[str]:
         yield f"gnt-node modify --drained yes {report.leaving[0]} keeps new instances away"
 
 
-def _to_apply(report: EvacuationReport) -> Iterator[str]:
+def _to_apply(report: evacuation.EvacuationReport) -> Iterator[str]:
     if report.moved and not report.objections:
         yield "next: add --save FILE for gpolicy apply, or --script FILE"
 
 
-def _verdict(report: EvacuationReport) -> str:
+def _verdict(report: evacuation.EvacuationReport) -> str:
     what = f"Group {report.group}" if report.group is not None else some(report.leaving)
     of_what = _OF[report.asked.mode]
     leave, stay = {item.instance for item in report.moved}, {item.instance for item in report.stays}
@@ -149,7 +142,7 @@ def _verdict(report: EvacuationReport) -> str:
     return f"{what} can be emptied{of_what}: {jobs}, {copied}{refused}"
 
 
-def _moves(report: EvacuationReport) -> answer.Section:
+def _moves(report: evacuation.EvacuationReport) -> answer.Section:
     rows = [(str(item.job_set), *cells_of(item)) for item in report.moved]
     headings = (answer.Number("set"), *JOB_HEADINGS)
     table = answer.Table(
@@ -161,14 +154,14 @@ def _moves(report: EvacuationReport) -> answer.Section:
 JOB_HEADINGS: Final = ("instance", "from", "to", "how", answer.Number("to copy"))
 
 
-def cells_of(job: Job) -> tuple[answer.Cell, ...]:
+def cells_of(job: evacuation.Job) -> tuple[answer.Cell, ...]:
     """Return the cells of a job: its instance, from which nodes to which, how, and what is copied."""
     names = (answer.Name(" / ".join(words)) for words in ((job.instance,), job.nodes_before, job.nodes_after))
     return (*names, ", ".join(job.does), answer.rough_size(job.copied) if job.copied else answer.NOTHING)
 
 
-def _stays(report: EvacuationReport) -> answer.Section:
-    alike: dict[tuple[str, str], list[StayingInstance]] = {}
+def _stays(report: evacuation.EvacuationReport) -> answer.Section:
+    alike: dict[tuple[str, str], list[evacuation.StayingInstance]] = {}
     for item in report.stays:
         alike.setdefault((item.template, _why(item)), []).append(item)
     rows = []
@@ -185,7 +178,7 @@ def _stays(report: EvacuationReport) -> answer.Section:
     return answer.Section("stays", "Stays", [table], (*notes, *_more(report)))
 
 
-def _more(report: EvacuationReport) -> Iterator[str]:
+def _more(report: evacuation.EvacuationReport) -> Iterator[str]:
     """Yield what moves more than hail moves with this request."""
     if (without := report.without_soft_errors) and len(without.stays) < len(report.stays):
         left = f"{count(len(without.stays), 'instance')} would stay" if without.stays else "nothing would stay"
@@ -194,7 +187,7 @@ def _more(report: EvacuationReport) -> Iterator[str]:
         yield "hail moves no plain and no file instances: gnt-instance move -n NODE INSTANCE does, and stops them"
 
 
-def _why(item: StayingInstance) -> str:
+def _why(item: evacuation.StayingInstance) -> str:
     """Return hail's reason, shortened by the words that all of its reasons share; of a single candidate in figures."""
     match item.candidates:
         case (only,):
@@ -207,7 +200,7 @@ def _refusal(item: Candidate) -> str:
     return f"{item.reason}: {item.detail} [{item.htools_reason}]"
 
 
-def _commands(report: EvacuationReport) -> answer.Section:
+def _commands(report: evacuation.EvacuationReport) -> answer.Section:
     entries = []
     for item in report.moved:
         lost = (answer.Line(f"cannot be undone: {item.no_way_back}", tone=Tone.CAREFUL),) if item.no_way_back else ()
@@ -230,14 +223,14 @@ def _commands(report: EvacuationReport) -> answer.Section:
     )
 
 
-def _asked(request: RequestToHail) -> str:
+def _asked(request: evacuation.RequestToHail) -> str:
     kind = request.kind if request.mode is None else f"{request.kind} {request.mode.value}"
     told = f", with {some(request.drained, 3)} drained" if request.drained else ""
     return f"{kind}{told}"
 
 
-def _candidates(report: EvacuationReport) -> answer.Section:
-    all_of_them: tuple[MovedInstance | StayingInstance, ...] = (*report.moved, *report.stays)
+def _candidates(report: evacuation.EvacuationReport) -> answer.Section:
+    all_of_them: tuple[evacuation.MovedInstance | evacuation.StayingInstance, ...] = (*report.moved, *report.stays)
     hidden = [item.instance for item in all_of_them if item.candidates is None]
     fixed = [
         item.instance for item in report.moved if item.template == "drbd" and len(item.steps) == 1 and not item.copied
@@ -268,7 +261,7 @@ def _tables(instance: str, candidates: tuple[Candidate, ...] | None) -> Iterator
     yield answer.Table(title, "candidates", headings, rows, weight=answer.Weight.DETAIL, most=5)
 
 
-def _short(report: EvacuationReport) -> Iterator[str]:
+def _short(report: evacuation.EvacuationReport) -> Iterator[str]:
     newly = [name for name in report.short_after if name not in report.short_before]
     if newly:
         yield (
@@ -283,7 +276,7 @@ JOB_STEP: Final = Shape(tuple).with_keys(
     what=Key({"enum": ["migrate", "fail over", "copy disks"]}, lambda step: step[0]),
     argv=Key(TEXTS, lambda step: step[1]),
 )
-_MOVED: Final = Shape(MovedInstance).with_keys(
+_MOVED: Final = Shape(evacuation.MovedInstance).with_keys(
     "instance template request job_set group before after copied steps candidates",
     request=FROM_ONE,
     job_set=FROM_ONE,
@@ -296,23 +289,23 @@ _MOVED: Final = Shape(MovedInstance).with_keys(
 EVACUATE_DOCUMENT: Final = Document(
     "gpolicy evacuate --format json",
     head(FORMAT_VERSION),
-    Shape(EvacuationReport, optional="unknown in_turn").with_keys(
+    Shape(evacuation.EvacuationReport, optional="unknown in_turn").with_keys(
         "basis what_if unknown ok leaving group mode ignore_soft_errors requests moved stays copied job_sets exhaustive"
         " short_before short_after in_turn notes",
         unknown="reasons",
         ok=Key(bool, lambda report: not report.stays),
         mode="asked.mode",
         ignore_soft_errors="asked.ignore_soft_errors",
-        requests=Shape(RequestToHail).with_keys(
+        requests=Shape(evacuation.RequestToHail).with_keys(
             "kind mode instances targets drained info by_ganeti", kind={"enum": ["node-evacuate", "change-group"]}
         ),
         moved=_MOVED,
-        stays=Shape(StayingInstance).with_keys(
+        stays=Shape(evacuation.StayingInstance).with_keys(
             "instance template request nodes reason candidates", request=FROM_ONE, candidates=CANDIDATE
         ),
         copied=COUNT,
         job_sets=COUNT,
-        in_turn=Shape(OtherRequest).with_keys(
+        in_turn=Shape(evacuation.OtherRequest).with_keys(
             node=Key(str, lambda report: report.leaving[0]),
             jobs=Key(COUNT, lambda report: len(report.moved)),
             copied=COUNT,
@@ -329,6 +322,6 @@ def saved_evacuation(report: StateReport, saved: SavedRemedy) -> dict[str, Any]:
     return {**head(REMEDY_VERSION)(report), **SAVED(saved), "what_if": list(report.what_if), "steps": moves}
 
 
-def evacuate_data(report: EvacuationReport) -> dict[str, Any]:
+def evacuate_data(report: evacuation.EvacuationReport) -> dict[str, Any]:
     """Return the report as JSON's own types. Disk is MiB."""
     return EVACUATE_DOCUMENT.data(report, report)

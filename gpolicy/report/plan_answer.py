@@ -30,8 +30,8 @@ from gpolicy.report import answer, values_text
 from gpolicy.report.capacity_section import headline, headline_falls
 from gpolicy.report.findings_text import accepted_figure, accepted_section
 from gpolicy.report.pictures import MEMORY, GroupPicture, domain_pictures, group_pictures, spec_pictures
-from gpolicy.report.plan_words import amount, change_words, full_verdict, pair_changes, tag_changes
 from gpolicy.report.remedy_section import remedy_figures
+from gpolicy.report.values_text import amount, change_words, full_verdict, pair_changes, tag_changes
 
 _MOST_GUARDS: Final = 2
 _WEIGHT_TONES: Final = {answer.Weight.WORSE: Tone.BAD, answer.Weight.CHANGED: Tone.PLAIN}

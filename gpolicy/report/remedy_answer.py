@@ -17,44 +17,25 @@ from gpolicy.remedy.faults import Fault, FaultKind
 from gpolicy.remedy.remedy import Left, RemedyReport, RemedyStep
 from gpolicy.remedy.room import MadeRoom
 from gpolicy.remedy.saved_remedy import FORMAT_VERSION, SAVED, Move, SavedRemedy
-from gpolicy.report.answer import (
-    NOTHING,
-    Answer,
-    Cell,
-    Entries,
-    Entry,
-    Figure,
-    Line,
-    Name,
-    Number,
-    Section,
-    Style,
-    Table,
-    about,
-    command_line,
-    names,
-    number,
-    size,
-    supposing,
-)
+from gpolicy.report import answer
 from gpolicy.report.capacity_json import head
 from gpolicy.report.pictures import memory_section
 from gpolicy.report.violations_section import breach_words, pair_words
 
 
-def remedy_answer(report: RemedyReport) -> Answer:
+def remedy_answer(report: RemedyReport) -> answer.Answer:
     """Return what is wrong, what cures it, and what is left."""
-    return Answer(
+    return answer.Answer(
         verb="remedy",
         title="What cures cluster" if report.room is None else "What makes room on cluster",
-        **about(report, f"time: {size(report.rate)} of disk a second for each job (--rate)"),
-        verdict=f"{supposing(report.what_if)}{_verdict(report)}",
+        **answer.about(report, f"time: {answer.size(report.rate)} of disk a second for each job (--rate)"),
+        verdict=f"{answer.supposing(report.what_if)}{_verdict(report)}",
         figures=(
-            Figure("faults", f"{len(report.faults):,}", about="faults"),
-            Figure("cured", f"{report.cured:,}", about="moves"),
-            Figure("moves", f"{len(report.steps):,}", about="moves"),
-            Figure("to copy", size(report.copied), about="moves"),
-            Figure("time", duration(report.seconds), about="moves"),
+            answer.Figure("faults", f"{len(report.faults):,}", about="faults"),
+            answer.Figure("cured", f"{report.cured:,}", about="moves"),
+            answer.Figure("moves", f"{len(report.steps):,}", about="moves"),
+            answer.Figure("to copy", answer.size(report.copied), about="moves"),
+            answer.Figure("time", duration(report.seconds), about="moves"),
         ),
         sections=tuple(part(report) for part in (_faults, _moves, memory_section, _commands, _left, _sizes)),
         notes=(*report.notes, *_stopped(report)),
@@ -84,7 +65,7 @@ def room_verdict(report: RemedyReport, room: MadeRoom) -> str:
 def moves_make_room(report: RemedyReport) -> str:
     """Return how many moves make room, and what they copy, in words."""
     verb = "makes" if len(report.steps) == 1 else "make"
-    return f"{count(len(report.steps), 'move')}, {size(report.copied)} to copy, {verb} room"
+    return f"{count(len(report.steps), 'move')}, {answer.size(report.copied)} to copy, {verb} room"
 
 
 def _verdict(report: RemedyReport) -> str:
@@ -93,7 +74,7 @@ def _verdict(report: RemedyReport) -> str:
     words = "No move cures any"
     if report.steps:
         verb = "cures" if len(report.steps) == 1 else "cure"
-        words = f"{count(len(report.steps), 'move')}, {size(report.copied)} to copy, {verb} {report.cured:,}"
+        words = f"{count(len(report.steps), 'move')}, {answer.size(report.copied)} to copy, {verb} {report.cured:,}"
     said = f"{words} of {count(len(report.faults), 'fault')}" if report.faults else "No instance has to move"
     if report.sizes:
         legal = sum(bool(item.commands) for item in report.sizes)
@@ -118,38 +99,39 @@ def _stopped(report: RemedyReport) -> Iterator[str]:
         yield "some moves cannot be undone: nothing moves to a node that may hold no instance"
 
 
-def _faults(report: RemedyReport) -> Section:
+def _faults(report: RemedyReport) -> answer.Section:
     before, after = (Counter(fault.kind for fault in faults) for faults in (report.faults, report.faults_after))
     counted = ((kind.words, before[kind], after[kind]) for kind in FaultKind)
-    rows = [(words, number(now), number(then)) for words, now, then in counted if now or then]
-    headings = ("fault", Number("before"), Number("after the remedy"))
-    new = tuple(Entry(fault.sentence, mark="!") for fault in report.new)
-    return Section(
+    rows = [(words, answer.number(now), answer.number(then)) for words, now, then in counted if now or then]
+    headings = ("fault", answer.Number("before"), answer.Number("after the remedy"))
+    new = tuple(answer.Entry(fault.sentence, mark="!") for fault in report.new)
+    return answer.Section(
         "faults",
         "What is wrong",
-        [Table("What is wrong", "kinds", headings, rows, brief=5), Entries("fault", new)],
+        [answer.Table("What is wrong", "kinds", headings, rows, brief=5), answer.Entries("fault", new)],
         ("what is marked ! is new: the moves end more than they bring, or what is worse",) if new else (),
         never_cut=True,
     )
 
 
-def _moves(report: RemedyReport) -> Section:
-    headings = (Number("set"), "instance", "from", "to", Number("to copy"), Number("time"), "downtime", "cures")
+def _moves(report: RemedyReport) -> answer.Section:
+    costs = map(answer.Number, ("to copy", "time"))
+    headings = (answer.Number("set"), "instance", "from", "to", *costs, "downtime", "cures")
     prepares = "prepares a later move" if report.room is None else "makes room"
     rows = [_row(step, prepares) for step in report.steps]
-    table = Table("Moves", "moves", headings, rows, most=40, brief=10)
+    table = answer.Table("Moves", "moves", headings, rows, most=40, brief=10)
     notes = ("jobs of one set may run side by side; the sets run one after the other",) if report.steps else ()
-    return Section("moves", "Moves", [table], notes, never_cut=True)
+    return answer.Section("moves", "Moves", [table], notes, never_cut=True)
 
 
-def _row(step: RemedyStep, prepares: str) -> tuple[Cell, ...]:
+def _row(step: RemedyStep, prepares: str) -> tuple[answer.Cell, ...]:
     return (
         f"{step.job_set}",
-        Name(step.instance),
-        names(step.nodes_before),
-        names(step.nodes_after),
-        size(step.copied) if step.copied else NOTHING,
-        duration(step.seconds) if step.copied else NOTHING,
+        answer.Name(step.instance),
+        answer.names(step.nodes_before),
+        answer.names(step.nodes_after),
+        answer.size(step.copied) if step.copied else answer.NOTHING,
+        duration(step.seconds) if step.copied else answer.NOTHING,
         step.downtime or "none",
         _cures(step.cures) or prepares,
     )
@@ -157,30 +139,31 @@ def _row(step: RemedyStep, prepares: str) -> tuple[Cell, ...]:
 
 def _cures(cures: Iterable[Fault]) -> str:
     kinds = Counter(fault.kind.value for fault in cures)
-    words = [kind if number == 1 else f"{number}x {kind}" for kind, number in kinds.items()]
+    words = [kind if times == 1 else f"{times}x {kind}" for kind, times in kinds.items()]
     return ", ".join(words)
 
 
-def _commands(report: RemedyReport) -> Section:
+def _commands(report: RemedyReport) -> answer.Section:
     entries = []
     for step in report.steps:
-        below = tuple(map(command_line, step.commands))
+        below = tuple(map(answer.command_line, step.commands))
         text = f"{step.instance}: {' and '.join(step.nodes_after)}"
-        entries.append(Entry(text, mark=f"{step.job_set:>2}.", below=below))
-    return Section("commands", "Commands, by set", [Entries("move", entries, Style.COMMANDS)])
+        entries.append(answer.Entry(text, mark=f"{step.job_set:>2}.", below=below))
+    return answer.Section("commands", "Commands, by set", [answer.Entries("move", entries, answer.Style.COMMANDS)])
 
 
-def _left(report: RemedyReport) -> Section:
+def _left(report: RemedyReport) -> answer.Section:
     rows = [(item.fault.kind.value, item.fault.sentence, item.reason) for item in report.left]
-    table = Table("What nothing cures, and why", "faults", ("kind", "fault", "why"), rows, last_apart=True, brief=3)
-    return Section("left", "What is left", [table])
+    headings = ("kind", "fault", "why")
+    table = answer.Table("What nothing cures, and why", "faults", headings, rows, last_apart=True, brief=3)
+    return answer.Section("left", "What is left", [table])
 
 
-def _sizes(report: RemedyReport) -> Section:
-    return Section(
+def _sizes(report: RemedyReport) -> answer.Section:
+    return answer.Section(
         "sizes",
         "Sizes that violate the policy, and the nearest legal ones",
-        [Entries("instance", tuple(map(_size, report.sizes)), Style.COMMANDS, brief=True)],
+        [answer.Entries("instance", tuple(map(_size, report.sizes)), answer.Style.COMMANDS, brief=True)],
         (
             "the size is the one that asks for the smallest change; a plan names the one with the fewest breaches",
             "memory and CPUs change at the next start of an instance; no script runs these commands",
@@ -190,12 +173,12 @@ def _sizes(report: RemedyReport) -> Section:
     )
 
 
-def _size(item: SizeCure) -> Entry:
+def _size(item: SizeCure) -> answer.Entry:
     breaches = "; ".join(map(breach_words, item.violation.breaches))
-    return Entry(
+    return answer.Entry(
         mark="-" if item.commands else "?",
         text=f"{item.instance}: {breaches} ({pair_words(item.violation)})",
-        below=tuple(map(command_line, item.commands)) or (Line(f"no command cures it: {item.reason}"),),
+        below=tuple(map(answer.command_line, item.commands)) or (answer.Line(f"no command cures it: {item.reason}"),),
     )
 
 

@@ -9,21 +9,7 @@ from gpolicy.evacuate.evacuation import Job, seconds_of
 from gpolicy.evacuate.waves import HaltedInstance, Upgrade, Wave, WavesReport
 from gpolicy.json_values import COUNT, FROM_ONE, Document, Key, Many, Shape
 from gpolicy.printable import Tone, count
-from gpolicy.report.answer import (
-    NOTHING,
-    Answer,
-    Cell,
-    Figure,
-    Number,
-    Section,
-    Table,
-    Weight,
-    about,
-    names,
-    rough_size,
-    size,
-    supposing,
-)
+from gpolicy.report import answer
 from gpolicy.report.capacity_json import head
 from gpolicy.report.evacuate_answer import JOB_HEADINGS, JOB_STEP, cells_of
 from gpolicy.report.remedy_answer import duration
@@ -32,23 +18,25 @@ _FEW: Final = 6
 """How many nodes of a wave a short text names."""
 
 
-def waves_answer(report: WavesReport, *, is_kept: bool = False) -> Answer:
+def waves_answer(report: WavesReport, *, is_kept: bool = False) -> answer.Answer:
     """Return in which order nodes go. `is_kept`: the moves are written to files."""
-    rate = f"time: {size(report.asked.rate)} of disk a second for each job (--rate)" if report.copied else ""
+    rate = f"time: {answer.size(report.asked.rate)} of disk a second for each job (--rate)" if report.copied else ""
     no_groups = f"has no groups: {report.hroller_fails}"
-    return Answer(
+    return answer.Answer(
         verb="evacuate",
         title="In which order nodes go on cluster",
-        **about(report, _upgrade(report), rate),
-        verdict=f"{supposing(report.what_if)}{_verdict(report)}",
+        **answer.about(report, _upgrade(report), rate),
+        verdict=f"{answer.supposing(report.what_if)}{_verdict(report)}",
         tone=Tone.BAD if report.halted else Tone.GOOD,
         figures=(
-            Figure("waves", f"{len(report.waves):,}", about="waves"),
-            Figure(
-                "hroller", str(report.hroller or NOTHING), "groups, by fewer rules" if report.hroller else no_groups
+            answer.Figure("waves", f"{len(report.waves):,}", about="waves"),
+            answer.Figure(
+                "hroller",
+                str(report.hroller or answer.NOTHING),
+                "groups, by fewer rules" if report.hroller else no_groups,
             ),
-            Figure("shut down", f"{len(report.halted):,}", about="halted"),
-            Figure("to copy", rough_size(report.copied), about="waves"),
+            answer.Figure("shut down", f"{len(report.halted):,}", about="halted"),
+            answer.Figure("to copy", answer.rough_size(report.copied), about="waves"),
         ),
         sections=(_waves(report), _halted(report), _moves(report)),
         notes=(
@@ -67,7 +55,7 @@ def _verdict(report: WavesReport) -> str:
     waves, nodes = count(len(report.waves), "wave"), count(len(report.leaving), "node")
     if report.upgrade is None:
         return f"{nodes} in {waves}: {stops}"
-    copied = f"{rough_size(report.copied)} to copy" if report.copied else "no disk to copy"
+    copied = f"{answer.rough_size(report.copied)} to copy" if report.copied else "no disk to copy"
     return f"Upgrade {report.upgrade.old} to {report.upgrade.new} in {waves}: {stops}; {nodes}, {copied}"
 
 
@@ -87,45 +75,50 @@ def _next(report: WavesReport, *, is_kept: bool) -> Iterator[str]:
         yield "next: add --save DIRECTORY for gpolicy apply, wave by wave, or --script FILE"
 
 
-def _waves(report: WavesReport) -> Section:
-    rows: list[tuple[Cell, ...]] = []
+def _waves(report: WavesReport) -> answer.Section:
+    rows: list[tuple[answer.Cell, ...]] = []
     for number, wave in enumerate(report.waves, 1):
         seconds = duration(seconds_of(wave.out, report.asked.rate))
-        cost = (rough_size(wave.copied), seconds) if wave.copied else (NOTHING, NOTHING)
+        cost = (answer.rough_size(wave.copied), seconds) if wave.copied else (answer.NOTHING, answer.NOTHING)
         stay = len(wave.out) - len(wave.back)
         moves = f"{len(wave.out):,}, {stay:,} of them only out" if stay else f"{len(wave.out):,}"
-        nodes = names(wave.nodes) if len(wave.nodes) > _FEW else ", ".join(wave.nodes)
-        rows.append((str(number), nodes, moves, *(cost if report.copied else ()), wave.waits or NOTHING))
-    costs = (Number("to copy"), Number("time")) if report.copied else ()
-    headings = (Number("wave"), "nodes", Number("out and back"), *costs, "not earlier because")
-    table = Table("In this order", "waves", headings, rows, most=40, brief=15)
+        nodes = answer.names(wave.nodes) if len(wave.nodes) > _FEW else ", ".join(wave.nodes)
+        rows.append((str(number), nodes, moves, *(cost if report.copied else ()), wave.waits or answer.NOTHING))
+    costs = (answer.Number("to copy"), answer.Number("time")) if report.copied else ()
+    headings = (answer.Number("wave"), "nodes", answer.Number("out and back"), *costs, "not earlier because")
+    table = answer.Table("In this order", "waves", headings, rows, most=40, brief=15)
     live = () if report.copied or not rows else ("no disk is copied: only live migrations and reboots take time",)
-    return Section("waves", "Waves", [table], live, never_cut=True)
+    return answer.Section("waves", "Waves", [table], live, never_cut=True)
 
 
-def _halted(report: WavesReport) -> Section:
+def _halted(report: WavesReport) -> answer.Section:
     alike: dict[tuple[str, str], list[HaltedInstance]] = {}
     for item in report.halted:
         alike.setdefault((item.template, item.reason), []).append(item)
     rows = [
-        (names(item.instance for item in items), template, names(dict.fromkeys(item.node for item in items)), reason)
+        (
+            answer.names(item.instance for item in items),
+            template,
+            answer.names(dict.fromkeys(item.node for item in items)),
+            reason,
+        )
         for (template, reason), items in alike.items()
     ]
     headings = ("instances", "template", "nodes", "why")
     title = "What is shut down and started in its wave, and why"
-    table = Table(title, "reasons", headings, rows, weight=Weight.WORSE, brief=8)
-    return Section("halted", "Must be shut down", [table])
+    table = answer.Table(title, "reasons", headings, rows, weight=answer.Weight.WORSE, brief=8)
+    return answer.Section("halted", "Must be shut down", [table])
 
 
-def _moves(report: WavesReport) -> Section:
+def _moves(report: WavesReport) -> answer.Section:
     rows = [
         (f"{number} {way}", *cells_of(job))
         for number, wave in enumerate(report.waves, 1)
         for way, jobs in (("out", wave.out), ("back", wave.back))
         for job in jobs
     ]
-    table = Table("Moves", "moves", ("wave", *JOB_HEADINGS), rows, weight=Weight.DETAIL, most=400)
-    return Section("moves", "Moves", [table], weight=Weight.DETAIL)
+    table = answer.Table("Moves", "moves", ("wave", *JOB_HEADINGS), rows, weight=answer.Weight.DETAIL, most=400)
+    return answer.Section("moves", "Moves", [table], weight=answer.Weight.DETAIL)
 
 
 _JOB: Final = Shape(Job).with_keys(

@@ -23,7 +23,7 @@ from gpolicy.allocator.policy_check import check_ipolicy
 from gpolicy.allocator.redundancy import CapacityRules
 from gpolicy.allocator.request_options import RequestOptions
 from gpolicy.allocator.requests import Wanted, allocate, allocation_vector, sample_instances
-from gpolicy.htools.simulation import simulate
+from gpolicy.htools.text_format import simulate
 from tests.allocator.helpers import GIB, allocator, cluster, instance, law_of, node, policy, spec, start
 
 VALUE = {component.name: place for place, component in enumerate(COMPONENTS)}

@@ -14,7 +14,7 @@ from gpolicy.analysis.capacity import capacity
 from gpolicy.cluster.htools_sources import built_in_values
 from gpolicy.cluster.sources import read_state
 from gpolicy.errors import RequestError
-from gpolicy.htools.simulation import simulate
+from gpolicy.htools.text_format import simulate
 from tests.analysis.hspace_cases import hspace_keys, tiered
 
 HSPACE = shutil.which("hspace")
