@@ -14,7 +14,7 @@ from gpolicy.checking.rule import Hit, When, error, hit, see, warning
 from gpolicy.findings import REFUSED, Span
 from gpolicy.ganeti.parameters import PARAMETERS, kvm
 from gpolicy.ganeti.releases import release_key
-from gpolicy.ganeti.tables.hypervisors import SERIAL_SPEEDS
+from gpolicy.ganeti.tables import SERIAL_SPEEDS
 from gpolicy.ganeti.vocabulary import Path
 from gpolicy.guessing import surely_meant
 from gpolicy.policy.model import Leaf, promised_nodes
