@@ -18,7 +18,7 @@ from gpolicy.findings import Finding, Span
 from gpolicy.ganeti.parameters import as_word, canonical, fill, parameter_at, position
 from gpolicy.ganeti.vocabulary import Level, Path, Value, Values
 from gpolicy.plan import changes
-from gpolicy.plan.changes import MEMBERSHIP, NEW_GROUP, TAGS, Change, ChangeAction, new_names, words
+from gpolicy.plan.changes import MEMBERSHIP, NEW_GROUP, TAGS, Change, ChangeAction, NotCompared, new_names, words
 from gpolicy.policy.model import INHERIT, Leaves, OwnedPrefix, Policy
 from gpolicy.policy.source_file import Located
 from gpolicy.printable import some
@@ -39,7 +39,7 @@ class Difference:
     """The differences, values that could not be compared, and findings about parts that do not match the cluster."""
 
     changes: list[Change] = field(default_factory=list)
-    unreadable: list[changes.NotCompared] = field(default_factory=list)
+    unreadable: list[NotCompared] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
     desired: Desired = field(default_factory=Desired)
 
@@ -136,9 +136,7 @@ class _Diff:
             leaf = leaves[path]
             if not self.state.readable(level, path) and not is_new:
                 wanted = "inherit" if leaf.value is INHERIT else leaf.value
-                self.result.unreadable.append(
-                    changes.NotCompared(changes.label_of(level, name), path, wanted, leaf.span)
-                )
+                self.result.unreadable.append(NotCompared(changes.label_of(level, name), path, wanted, leaf.span))
                 continue
             own_before = canonical(path, own.get(path)) if path in own else None
             own_after = None if leaf.value is INHERIT else canonical(path, leaf.value)
