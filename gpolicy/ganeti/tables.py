@@ -111,11 +111,7 @@ _DISK_PARAMETERS: Final[dict[str, dict[str, _Row]]] = {
         "c-max-rate": (_INT, 61440, "KiB/s", _ACTIVATION),
     },
     "plain": {"stripes": (_INT, 1, "", _NEW_DISKS)},
-    "rbd": {
-        "pool": (_TEXT, "rbd", "", _REDIRECTS),
-        "access": _ACCESS,
-        "user-id": (_TEXT, "", "", _REDIRECTS),
-    },
+    "rbd": {"pool": (_TEXT, "rbd", "", _REDIRECTS), "access": _ACCESS, "user-id": (_TEXT, "", "", _REDIRECTS)},
     "ext": {"access": _ACCESS},
     "gluster": {
         "host": (_TEXT, "127.0.0.1", "", _REDIRECTS),
