@@ -18,11 +18,12 @@ from typing import Final
 from urllib.parse import quote
 
 from gpolicy.apply import jobs
-from gpolicy.cluster.json_input import JOB_RUNS, Record, decode_text, job_number, kind_of, parse_json, shown
+from gpolicy.cluster.json_input import decode_text, parse_json
 from gpolicy.cluster.master import LocalMaster, SshMaster, read_master_configuration
 from gpolicy.cluster.process import Output, end, pieces, run, start
 from gpolicy.cluster.rapi import read_rapi, read_rapi_configuration
 from gpolicy.cluster.rapi_client import Client, NoAnswerError, NotFoundError, netloc, reason
+from gpolicy.cluster.record import JOB_RUNS, Record, job_number, kind_of, shown
 from gpolicy.cluster.sources import DESTINATIONS, SourceOptions, open_master, open_rapi
 from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import InputError, RequestError, UnreachableError

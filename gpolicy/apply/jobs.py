@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final, Protocol
 
-from gpolicy.cluster.json_input import JOB_RUNS
 from gpolicy.cluster.process import after
+from gpolicy.cluster.record import JOB_RUNS
 from gpolicy.cluster.state import ClusterState
 from gpolicy.ganeti.commands import Route
 from gpolicy.plan.step import PlannedCommand

@@ -26,7 +26,8 @@ from typing import Final
 
 from gpolicy import __version__
 from gpolicy.apply.jobs import Runner
-from gpolicy.cluster.json_input import Record, parse_json
+from gpolicy.cluster.json_input import parse_json
+from gpolicy.cluster.record import Record
 from gpolicy.errors import GpolicyError, InputError, RequestError
 from gpolicy.ganeti.vocabulary import Value
 from gpolicy.opening import hidden_name, read_below, real_path, reason, sync_directory

@@ -21,7 +21,7 @@ from gpolicy.cli.options import Outputs
 from gpolicy.cli.output import Report, display_on, provenance_of, report_text, show_errors, show_report
 from gpolicy.cli.targets import Target, Targets, Work, all_clusters_near, as_named, report_file, target_of
 from gpolicy.cli.terminal import StatusLine, complain, write_long
-from gpolicy.cluster.json_input import Record
+from gpolicy.cluster.record import Record
 from gpolicy.cluster.sources import SCHEMES, Contact, contact
 from gpolicy.errors import ExitCode, GpolicyError, UsageError
 from gpolicy.findings import Finding

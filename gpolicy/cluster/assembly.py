@@ -14,7 +14,7 @@ from enum import StrEnum
 from functools import cache
 from typing import Any, Final, TypeVar
 
-from gpolicy.cluster.json_input import Record, kind_of, shown
+from gpolicy.cluster.record import Record, kind_of, shown
 from gpolicy.cluster.state import ClusterState, Identity, LiveGroup, LiveInstance, LiveNode, Resources
 from gpolicy.errors import InputError
 from gpolicy.ganeti.amounts import BOUNDED_FAMILIES, BOUNDS

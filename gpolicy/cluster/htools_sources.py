@@ -23,7 +23,8 @@ from typing import Any, Final
 
 from gpolicy.cluster import state
 from gpolicy.cluster.assembly import by_name, checked, own_values
-from gpolicy.cluster.json_input import decode_text, read_bytes, shown
+from gpolicy.cluster.json_input import decode_text, read_bytes
+from gpolicy.cluster.record import shown
 from gpolicy.errors import InputError, RequestError
 from gpolicy.ganeti import htools_formats
 from gpolicy.ganeti.amounts import BOUNDS

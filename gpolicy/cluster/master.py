@@ -16,8 +16,9 @@ from typing import Final, Protocol
 from urllib.parse import urlsplit
 
 from gpolicy.cluster.assembly import NO_RUN_TIME, NODE_FIELDS, check_numbers, missing_notes
-from gpolicy.cluster.json_input import LARGEST_FILE, decode_text, read_bytes, shown
+from gpolicy.cluster.json_input import decode_text, read_bytes
 from gpolicy.cluster.process import Output, run
+from gpolicy.cluster.record import LARGEST_FILE, shown
 from gpolicy.cluster.state import ClusterState, Resources
 from gpolicy.cluster.state_files import parse_config, with_release
 from gpolicy.errors import GpolicyError, InputError, RequestError, UnreachableError, about

@@ -11,8 +11,8 @@ from dataclasses import replace
 from typing import Any, Final
 
 from gpolicy.cluster import assembly, state
-from gpolicy.cluster.json_input import Record, kind_of, shown
 from gpolicy.cluster.rapi_client import Client, netloc
+from gpolicy.cluster.record import Record, kind_of, shown
 from gpolicy.cluster.state_files import forthcoming_note
 from gpolicy.errors import InputError, UnreachableError
 from gpolicy.ganeti.parameters import FAMILIES, fill

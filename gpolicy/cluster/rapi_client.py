@@ -21,8 +21,9 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from gpolicy.cluster.credentials import PASSWORD_VARIABLE, USER_VARIABLE, Credentials
-from gpolicy.cluster.json_input import LARGEST_FILE, decode_text, parse_json, read_bytes
+from gpolicy.cluster.json_input import decode_text, parse_json, read_bytes
 from gpolicy.cluster.process import after
+from gpolicy.cluster.record import LARGEST_FILE
 from gpolicy.errors import ArgumentError, GpolicyError, InputError, RequestError, UnreachableError
 from gpolicy.ganeti.vocabulary import RAPI_PORT, Value
 from gpolicy.printable import one_line

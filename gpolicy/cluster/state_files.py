@@ -19,7 +19,8 @@ from functools import partial
 from pathlib import Path as FilePath
 
 from gpolicy.cluster import assembly, state
-from gpolicy.cluster.json_input import Record, kind_of, parse_json, read_bytes, shown
+from gpolicy.cluster.json_input import parse_json, read_bytes
+from gpolicy.cluster.record import Record, kind_of, shown
 from gpolicy.errors import GpolicyError, InputError, about
 from gpolicy.ganeti.parameters import fill, position, unflatten
 from gpolicy.ganeti.releases import RELEASE_FILE, is_release, release_of

@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
 from gpolicy.cluster.assembly import check_numbers
-from gpolicy.cluster.json_input import JOB_RUNS, Record, decode_text, job_number, kind_of, shown
+from gpolicy.cluster.json_input import decode_text
+from gpolicy.cluster.record import JOB_RUNS, Record, job_number, kind_of, shown
 from gpolicy.cluster.state import ClusterState, LiveGroup, LiveNode, PhysicalVolume
 from gpolicy.cluster.terms import VolumeSize, VolumeTerms, is_empty
 from gpolicy.errors import GpolicyError, InputError, UnreachableError

@@ -10,7 +10,7 @@ from importlib import import_module
 from gpolicy.allocator.cluster_data import NO_LOAD, NO_NODE, Instance, Load
 from gpolicy.allocator.ghc_numbers import DivisionError, floor
 from gpolicy.allocator.merge import Cluster, ClusterData, inconsistent_nodes, merge
-from gpolicy.cluster.json_input import LARGEST_FILE
+from gpolicy.cluster.record import LARGEST_FILE
 from gpolicy.errors import InputError, RequestError
 from gpolicy.ganeti.releases import RELEASE_VARIABLE, check_release, n1_by_unallocated
 from gpolicy.htools.program_options import Options, Stop, read_options

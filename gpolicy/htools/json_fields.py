@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from gpolicy.allocator.cluster_data import AllocPolicy, DiskTemplate, InstancePolicy, Spec, SpecPair
 from gpolicy.allocator.ghc_numbers import shown_strings
-from gpolicy.cluster.json_input import Record, refuse_too_many_values
+from gpolicy.cluster.record import Record, refuse_too_many_values
 from gpolicy.errors import InputError
 from gpolicy.ganeti.htools_reading import named, wrapped
 

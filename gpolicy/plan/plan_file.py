@@ -11,7 +11,8 @@ from typing import Final, TypeVar
 
 from gpolicy import __version__
 from gpolicy.cluster.assembly import read_part
-from gpolicy.cluster.json_input import Record, parse_json, read_bytes, shown
+from gpolicy.cluster.json_input import parse_json, read_bytes
+from gpolicy.cluster.record import Record, shown
 from gpolicy.cluster.state import Identity, Snapshot, Unreadable
 from gpolicy.cluster.state_files import read_time
 from gpolicy.cluster.terms import HYPERVISORS, VOLUME_GROUP, GroupTerms, Limits, Promise, Terms, VolumeTerms

@@ -13,7 +13,7 @@ from typing import ClassVar, Final, Self
 
 from gpolicy import __version__
 from gpolicy.cluster.assembly import read_part
-from gpolicy.cluster.json_input import Record, shown
+from gpolicy.cluster.record import Record, shown
 from gpolicy.cluster.state import ClusterState, LiveNode, Unreadable
 from gpolicy.errors import InputError
 from gpolicy.ganeti.commands import Command, call

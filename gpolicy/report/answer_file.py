@@ -13,7 +13,7 @@ from functools import cache
 from types import UnionType
 from typing import Any, Final, get_args, get_origin, get_type_hints
 
-from gpolicy.cluster.json_input import Record
+from gpolicy.cluster.record import Record
 from gpolicy.errors import InputError
 from gpolicy.growth.filling_up import SizeForecast
 from gpolicy.json_values import json_text

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Final
 
 from gpolicy.apply import journals
-from gpolicy.cluster.json_input import Record, parse_json, read_bytes, shown
+from gpolicy.cluster.json_input import parse_json, read_bytes
+from gpolicy.cluster.record import Record, shown
 from gpolicy.cluster.state_files import KIND as SNAPSHOT
 from gpolicy.cluster.state_files import parse_snapshot
 from gpolicy.errors import InputError

@@ -10,7 +10,7 @@ from enum import IntEnum
 from itertools import zip_longest
 from typing import Any, Final
 
-from gpolicy.cluster.json_input import Record
+from gpolicy.cluster.record import Record
 from gpolicy.errors import ExitCode, InputError
 from gpolicy.findings import Finding, Severity
 from gpolicy.json_values import fields

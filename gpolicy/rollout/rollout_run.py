@@ -19,7 +19,7 @@ from gpolicy.apply import journals
 from gpolicy.apply.jobs import FailedJob, Runner, StopRequests, pause
 from gpolicy.apply.plan_run import RefusedError, guards_now, right_cluster
 from gpolicy.apply.work import Sight, judge_outcome, path_text
-from gpolicy.cluster.json_input import Record
+from gpolicy.cluster.record import Record
 from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import ExitCode, GpolicyError, RequestError
 from gpolicy.fleet.named_clusters import RolloutWave

@@ -26,7 +26,7 @@ from gpolicy.apply.jobs import (
 from gpolicy.apply.journals import Direction, History, JournalFile, read_history, read_journal
 from gpolicy.apply.plan_run import Intention, PlanRun
 from gpolicy.apply.work import FinalLook
-from gpolicy.cluster.json_input import JOB_RUNS
+from gpolicy.cluster.record import JOB_RUNS
 from gpolicy.cluster.state import ClusterState, Unreadable
 from gpolicy.errors import UnreachableError
 from gpolicy.ganeti.commands import Route

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpolicy.cluster.json_input import Record
+from gpolicy.cluster.record import Record
 from gpolicy.errors import InputError
 from gpolicy.ganeti.vocabulary import Value
 

@@ -16,7 +16,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from gpolicy import __version__
-from gpolicy.cluster.json_input import Record
+from gpolicy.cluster.record import Record
 from gpolicy.cluster.state import HIDDEN_BY_RAPI, ClusterState, Unreadable, hidden_in_text
 from gpolicy.errors import ExitCode, InputError
 from gpolicy.ganeti.parameters import PARAMETERS, known_in, reach_of

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gpolicy.cluster.json_input import Record
+from gpolicy.cluster.record import Record
 from gpolicy.cluster.sources import read_state
 from gpolicy.cluster.state import ClusterState, Unreadable
 from gpolicy.cluster.terms import GroupTerms, Limits, Promise, Terms, VolumeTerms, limits_in_force, under_terms

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from gpolicy.cluster.json_input import Record
+from gpolicy.cluster.record import Record
 from gpolicy.errors import InputError
 from gpolicy.report.answer_file import read_answer
 from gpolicy.report.forms import Display, render

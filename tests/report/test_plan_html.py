@@ -19,7 +19,7 @@ from gpolicy.analysis.basis import NodeUse, node_uses
 from gpolicy.analysis.binding import Binding, Cause
 from gpolicy.analysis.counted_cluster import Fit
 from gpolicy.analysis.size_words import PairNames
-from gpolicy.cluster.json_input import Record
+from gpolicy.cluster.record import Record
 from gpolicy.cluster.sources import SourceOptions, read_state
 from gpolicy.cluster.state import ClusterState, LiveNode
 from gpolicy.ganeti.commands import shell_line

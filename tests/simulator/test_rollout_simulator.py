@@ -15,7 +15,7 @@ from gpolicy.apply import journals
 from gpolicy.apply.jobs import SharedStopRequests
 from gpolicy.apply.journals import ChainEnd, Direction, History
 from gpolicy.cli import rolling_out, rollout_members
-from gpolicy.cluster.json_input import Record
+from gpolicy.cluster.record import Record
 from gpolicy.fleet.named_clusters import RolloutWave
 from gpolicy.ganeti.vocabulary import Value
 from gpolicy.report.rollout_answer import RolledOut
