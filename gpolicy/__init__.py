@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from gpolicy.errors import GpolicyError as GpolicyError
     from gpolicy.evacuate.evacuation import EvacuationReport as EvacuationReport
     from gpolicy.evacuate.evacuation import EvacuationRequest as EvacuationRequest
-    from gpolicy.evacuate.waves import WavesReport as WavesReport
+    from gpolicy.evacuate.evacuation import WavesReport as WavesReport
     from gpolicy.growth.filling_up import GrowthReport as GrowthReport
     from gpolicy.plan.plan import Plan as Plan
     from gpolicy.plan.plan_file import read_plan as read_plan
@@ -61,8 +61,7 @@ _BY_MODULE = {
     "cluster.terms": "Limits",
     "drift.comparing": "DriftReport",
     "errors": "GpolicyError",
-    "evacuate.evacuation": "EvacuationReport EvacuationRequest",
-    "evacuate.waves": "WavesReport",
+    "evacuate.evacuation": "EvacuationReport EvacuationRequest WavesReport",
     "growth.filling_up": "GrowthReport",
     "plan.plan": "Plan",
     "plan.plan_file": "read_plan",

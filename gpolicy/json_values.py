@@ -103,7 +103,7 @@ class Shape:
     """The keys of an object, in their order, that is made of a value of a type (`kind`).
 
     A shape with a `name` is a definition of each schema that it is in. `optional` keys came with a minor version.
-    `forms` are the shapes of types, for keys that have none. Only docstrings say what a `documented` one means.
+    `forms` are the shapes of types, for keys that have none. Docstrings say first what a `documented` one means.
     """
 
     def __init__(

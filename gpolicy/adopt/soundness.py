@@ -14,7 +14,7 @@ from gpolicy.findings import Finding, Severity, Span
 from gpolicy.forecast.telling import FORECAST
 from gpolicy.ganeti.parameters import default_in, parameter_at, position
 from gpolicy.ganeti.vocabulary import Path, Values
-from gpolicy.plan.projection import prospect
+from gpolicy.plan.diff import prospect
 from gpolicy.policy.kinds import KINDS, Measure, build_guards
 from gpolicy.policy.model import ClusterPolicy, GroupPolicy, NodeSetPolicy, Policy, TagRulesPolicy
 from gpolicy.policy.yaml_reader import read_yaml

@@ -134,11 +134,8 @@ class Limits:
     """Limits of capacity; None where nothing is declared."""
 
     max_node_failures: int | None = None
-    """Nodes of a group that may fail at once; None where nothing says."""
     oversubscription: float | None = None
-    """Of memory, by the greatest memories of instances; None: no limit."""
     cpus_after_failure: bool | None = None
-    """Whether nodes that take over must keep their vcpu-ratio; None where nothing says."""
 
     def __post_init__(self) -> None:
         if self.max_node_failures is not None and not 0 <= self.max_node_failures <= MOST_NODE_FAILURES:
@@ -190,13 +187,9 @@ class VolumeTerms:
     """
 
     exclude: tuple[str, ...] = ()
-    """Names or globs of volumes that are in no group."""
     volume_groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Names or globs of volumes by volume group."""
     margin: float = MARGIN
-    """By which share sizes may differ; Ganeti's is 0.01."""
     reserve: float = RESERVED
-    """The share of each volume that does not count; Ganeti's is 0.02."""
 
     @property
     def what_if(self) -> str | None:
@@ -262,13 +255,9 @@ class LimitsInForce:
     """The limits that count for groups, and the keys of those that are options of the run, not of the policy."""
 
     groups: tuple[str, ...]
-    """The groups that have them."""
     limits: Limits
-    """The limits."""
     options: tuple[str, ...] = ()
-    """Keys of those that are options of the run; all others are from the policy."""
     too_small: tuple[str, ...] = ()
-    """Those of them of which all nodes may fail at once: no room can save their instances then."""
 
     @property
     def sentence(self) -> str:

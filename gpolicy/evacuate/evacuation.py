@@ -1,4 +1,7 @@
-"""An evacuation as values: what is asked, the requests to hail, the moves, and what stays. Disk is MiB."""
+"""An evacuation as values: what is asked, the requests to hail, the moves, and what stays. Disk is MiB.
+
+And the order in which nodes are rebooted or upgraded so that nothing stops.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,8 @@ from gpolicy.allocator.evacuation import EvacuationMode
 from gpolicy.analysis.basis import StateReport
 from gpolicy.analysis.binding import Cause
 from gpolicy.analysis.place_report import Candidate
+from gpolicy.cluster.state import ClusterState
+from gpolicy.remedy.commands import Absence
 from gpolicy.remedy.saved_remedy import Move, Words
 
 _SOFT: Final = {item.key for item in (Cause.TAGS, Cause.RESERVE, Cause.VCPU_RATIO, Cause.SPINDLE_RATIO)}
@@ -180,3 +185,86 @@ class EvacuationReport(StateReport):
     def job_sets(self) -> int:
         """The number of sets of jobs."""
         return max((item.job_set for item in self.moved), default=0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HaltedInstance:
+    """An instance that must be shut down with its `node`, and why."""
+
+    instance: str
+    template: str
+    node: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wave(Absence):
+    """Nodes that go together: `out` clears them, then they are rebooted, and `back` fills them.
+
+    `halted` is shut down before, and started after. `waits` says why the first of them does not go in the wave before.
+    `before` is the cluster before the wave, `cleared` before the moves back, `returned` after them.
+    """
+
+    out: tuple[Job, ...]
+    back: tuple[Job, ...]
+    halted: tuple[HaltedInstance, ...]
+    waits: str
+    before: ClusterState
+    cleared: ClusterState
+    returned: ClusterState
+
+    @property
+    def moves(self) -> tuple[Job, ...]:
+        """The moves out and back."""
+        return (*self.out, *self.back)
+
+    @property
+    def copied(self) -> int:
+        """The disk that the moves copy: all of them out."""
+        return sum(job.copied for job in self.out)
+
+
+@dataclass(frozen=True, slots=True)
+class Upgrade:
+    """What migration tags say of an upgrade: instances may go from nodes tagged `old` to `new` ones, not back."""
+
+    old: str
+    new: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WavesReport(StateReport):
+    """In which waves the nodes `asked` for go, and what stops.
+
+    `upgrade` is what the migration tags say of one; None: the nodes are rebooted. `hint` says
+    what to do if they are to be upgraded nevertheless. `hroller` is the number of groups
+    that hroller makes of the same nodes, None if it makes none, for the reason `hroller_fails`. `halted_softly` is how
+    many instances stop if soft errors are ignored; None where that is no question. `exhaustive`: the search was not
+    ended early.
+    """
+
+    asked: EvacuationRequest
+    waves: tuple[Wave, ...]
+    upgrade: Upgrade | None
+    hint: str
+    master: str
+    hroller: int | None
+    hroller_fails: str
+    halted_softly: int | None
+    exhaustive: bool
+    notes: tuple[str, ...]
+
+    @property
+    def leaving(self) -> tuple[str, ...]:
+        """The nodes of all waves."""
+        return tuple(name for wave in self.waves for name in wave.nodes)
+
+    @property
+    def halted(self) -> tuple[HaltedInstance, ...]:
+        """What must be shut down, in all waves."""
+        return tuple(item for wave in self.waves for item in wave.halted)
+
+    @property
+    def copied(self) -> int:
+        """The disk that all moves copy."""
+        return sum(wave.copied for wave in self.waves)

@@ -23,8 +23,7 @@ from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import InputError
 from gpolicy.evacuate.clearing import Cleared, Clearing
 from gpolicy.evacuate.evacuating import commands_of, named_nodes
-from gpolicy.evacuate.evacuation import EvacuationRequest, Job
-from gpolicy.evacuate.waves import HaltedInstance, Upgrade, Wave, WavesReport
+from gpolicy.evacuate.evacuation import EvacuationRequest, HaltedInstance, Job, Upgrade, Wave, WavesReport
 from gpolicy.htools.hbal_commands import job_sets
 from gpolicy.htools.hroller import colour_nodes, fewest_colours, find_conflicts, split_groups
 from gpolicy.htools.program_options import Options

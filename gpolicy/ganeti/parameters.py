@@ -16,22 +16,22 @@ from collections.abc import Iterable, Mapping
 from functools import cache, lru_cache
 from typing import Any, Final
 
+from gpolicy.ganeti import tables
 from gpolicy.ganeti.amounts import exact_size, rate_text
 from gpolicy.ganeti.releases import release_key
-from gpolicy.ganeti.tables import cluster, hypervisors
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS, Level, Parameter, Path, Reach, Type, Value, Values
 
 PARAMETERS: Final[tuple[Parameter, ...]] = (
-    *cluster.cluster(),
-    cluster.ALLOC_POLICY,
-    *cluster.ipolicy(),
-    *cluster.DISKPARAMS,
-    *cluster.NDPARAMS,
-    *cluster.STATES,
-    *cluster.BEPARAMS,
-    *hypervisors.HVPARAMS,
-    *cluster.NICPARAMS,
-    *cluster.DATA_COLLECTOR_PARAMETERS,
+    *tables.cluster(),
+    tables.ALLOC_POLICY,
+    *tables.ipolicy(),
+    *tables.DISKPARAMS,
+    *tables.NDPARAMS,
+    *tables.STATES,
+    *tables.BEPARAMS,
+    *tables.HVPARAMS,
+    *tables.NICPARAMS,
+    *tables.DATA_COLLECTOR_PARAMETERS,
 )
 """All parameters, in the order in which gpolicy writes them."""
 

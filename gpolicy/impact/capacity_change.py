@@ -2,6 +2,8 @@
 
 Both states are counted with `gpolicy.analysis.capacity`, so every number is one that `gpolicy capacity` shows. What is
 the same before and after is counted once.
+
+What the fields mean, with their units, `scripts/reference/output_texts.toml` says.
 """
 
 from __future__ import annotations
@@ -32,15 +34,9 @@ class FitChange:
     """
 
     name: str
-    """Name of the size in the policy, otherwise its position; tiered; standard."""
     before: Fit | None
-    """Today; None where there is no such size."""
     after: Fit | None
-    """After the plan; None where there is no such size."""
     old_size_after: Fit | None = None
-    """Instances of the old size and template that fit then, for a size that is removed or resized, or counted with
-    another template.
-    """
     other_pairs: bool = False
     templates: tuple[str, ...] = ()
 
@@ -87,15 +83,10 @@ class AllocationVectors:
     """
 
     names: tuple[str, ...]
-    """Sizes of today's policy."""
     before: tuple[int, ...]
-    """By size of today's policy: on the nodes as they are."""
     after: tuple[int, ...]
-    """By size of today's policy: on the nodes as they will be."""
     new_names: tuple[str, ...]
-    """Sizes of the policy after the plan."""
     new_after: tuple[int, ...]
-    """By size of the policy after the plan: on the nodes as they will be."""
 
     @property
     def lost(self) -> tuple[int, ...]:
@@ -108,21 +99,13 @@ class GroupCapacityChange:
     """The capacity of one group, or of the whole cluster."""
 
     group: str | None
-    """Name after the changes; None for the whole cluster."""
     before: GroupCapacity | None
-    """Everything counted now; None for a new group."""
     after: GroupCapacity | None
-    """Everything counted then; None for a group that is removed."""
     rows: tuple[FitChange, ...]
-    """Each size alone."""
     tiered: FitChange
-    """All sizes in turn, each shrunk to what still fits."""
     standard: FitChange
-    """Instances of the policy's std."""
     renamed_from: str | None = None
-    """Name before the changes, where it differs."""
     vectors: AllocationVectors | None = None
-    """Lost allocations; None where not every node has exclusive storage now and then."""
 
     @property
     def figures(self) -> tuple[FitChange, ...]:
@@ -149,13 +132,9 @@ class CapacityChange:
     """Capacity of each group and of the whole cluster, before and after."""
 
     groups: tuple[GroupCapacityChange, ...]
-    """By name after the changes."""
     cluster: GroupCapacityChange | None
-    """The whole cluster, as hail answers requests that name no group."""
     notes: tuple[str, ...] = ()
-    """What was left out of the count, and why."""
     unavailable: Mapping[str, str] = field(default_factory=dict)
-    """Why a group could not be counted, by its name (empty: the whole cluster)."""
 
 
 PairMatch = tuple[int | None, int | None]

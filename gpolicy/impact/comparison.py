@@ -3,6 +3,8 @@
 Pairs are of states, of groups, of clusters to count on. Ganeti warns about an instance only when it has begun to
 violate the policy, says nothing when nodes change their group, and judges with the node parameters as they were. Here
 all of it counts: who violates it newly, still, or no longer. Nodes violate it, too: by its ratios.
+
+What the fields mean, with their units, `scripts/reference/output_texts.toml` says.
 """
 
 from __future__ import annotations
@@ -152,9 +154,7 @@ class InstanceViolation:
     instance: str
     primary_node: str
     before: violations.PolicyViolation | None
-    """What it violates now; None if it conforms."""
     after: violations.PolicyViolation | None
-    """What it violates then; None if it conforms."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,7 +164,6 @@ class UnknownViolation:
     instance: str
     primary_node: str
     parameters: tuple[str, ...]
-    """What the source does not show."""
     before: violations.Verdict
     after: violations.Verdict
 
@@ -175,11 +174,8 @@ class NodeViolation:
 
     node: str
     group: str
-    """Its group after the changes."""
     before: tuple[violations.RatioBreach, ...]
-    """The ratios that it exceeds now."""
     after: tuple[violations.RatioBreach, ...]
-    """The ratios that it exceeds then."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -188,11 +184,8 @@ class UnknownNodeViolation:
 
     node: str
     group: str
-    """Its group after the changes."""
     parameters: tuple[str, ...]
-    """The ratios that are stricter."""
     reason: str
-    """What is not known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -203,29 +196,16 @@ class ViolationChange:
     """
 
     newly: tuple[InstanceViolation, ...] = ()
-    """Begin to violate the policy."""
     still: tuple[InstanceViolation, ...] = ()
-    """Violate it now and then."""
     no_longer: tuple[InstanceViolation, ...] = ()
-    """Conform after the changes."""
     unknown: tuple[UnknownViolation, ...] = ()
-    """Nobody can say: the source does not show what decides."""
     minmem_newly: tuple[InstanceViolation, ...] = ()
-    """Only minmem lies outside, newly: gnt-instance modify refuses without --ignore-ipolicy."""
     minmem_still: tuple[InstanceViolation, ...] = ()
-    """Only minmem lies outside, now and then."""
     minmem_no_longer: tuple[InstanceViolation, ...] = ()
-    """Only minmem lay outside, and does no longer."""
     nodes_newly: tuple[NodeViolation, ...] = ()
-    """Nodes that begin to exceed a ratio (from 1.7 on)."""
     nodes_still: tuple[NodeViolation, ...] = ()
-    """Nodes that exceed a ratio now and then (from 1.7 on)."""
     nodes_no_longer: tuple[NodeViolation, ...] = ()
-    """Nodes that exceed none after the changes (from 1.7 on)."""
     nodes_unknown: tuple[UnknownNodeViolation, ...] = ()
-    """Nodes that may begin to exceed a ratio, which the changes make stricter: what they use or have is not known (from
-    1.7 on).
-    """
 
     def uncertain(self, group: str | None = None) -> dict[str, str]:
         """Return the instances, and the nodes of `group` or of all, that may newly violate, each with the reason."""

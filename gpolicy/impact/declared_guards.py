@@ -22,8 +22,8 @@ from gpolicy.impact.comparison import Sides, ViolationChange, violators
 from gpolicy.impact.impact import GroupRedundancyChange, Impact, RedundancyChange, impact
 from gpolicy.plan.built_in_guards import GuardResult
 from gpolicy.plan.changes import NAME, Change, ChangeAction, LeftOut
+from gpolicy.plan.diff import Prospect, before_and_after, undone
 from gpolicy.plan.plan import Plan
-from gpolicy.plan.projection import Prospect, before_and_after, undone
 from gpolicy.policy.kinds import ABOUT_GROUPS, Guard, Measure
 from gpolicy.policy.model import Policy
 from gpolicy.printable import count, some

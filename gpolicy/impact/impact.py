@@ -1,6 +1,8 @@
 """What a plan costs: everything that the reports show and the guards judge, in one value.
 
 A wrong number is worse than no number. Location, redundancy, the remedy and both models of resources are compared here.
+
+What the fields mean, with their units, `scripts/reference/output_texts.toml` says.
 """
 
 from __future__ import annotations
@@ -36,11 +38,8 @@ class Compared(Generic[T]):
     """Facts that are there after the changes only, before and after, and before only."""
 
     new: tuple[T, ...] = ()
-    """Then only."""
     still: tuple[T, ...] = ()
-    """Now and then."""
     gone: tuple[T, ...] = ()
-    """Now only."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,17 +47,11 @@ class LocationChange:
     """What the changes do to locations and migration."""
 
     shared_domains: Compared[health.SharedDomain] = Compared()
-    """Mirrored instances with both nodes in one failure domain."""
     exclusion_conflicts: Compared[health.ExclusionConflict] = Compared()
-    """Instances with one exclusion tag on one primary node."""
     domain_conflicts: Compared[health.DomainConflict] = Compared()
-    """Instances with one exclusion tag whose primary nodes share a failure domain."""
     unsatisfiable: Compared[health.ExclusionUnsatisfiable] = Compared()
-    """More instances with one exclusion tag than places."""
     stranded: Compared[health.Unmovable] = Compared()
-    """Instances that no node may receive, as far as migration tags go."""
     desired_missing: Compared[health.DesiredLocationMissing] = Compared()
-    """Instances with a desired location that no node of their group has."""
 
     @property
     def numbers(self) -> list[tuple[int, int, int]]:
@@ -115,13 +108,9 @@ class GroupRedundancyChange:
     """One group before and after; None on the side where there is no such group."""
 
     group: str
-    """Name after the changes."""
     before: GroupRedundancy | None
-    """Now; None for a new group."""
     after: GroupRedundancy | None
-    """Then; None for a group that is removed."""
     renamed_from: str | None = None
-    """Name before the changes, where it differs."""
 
     @property
     def newly_lost(self) -> tuple[Loss, ...]:
@@ -142,15 +131,11 @@ class RedundancyChange:
     """Redundancy of each group and the score with its components, before and after."""
 
     failures: int
-    """Most nodes that were taken away at once."""
     groups: tuple[GroupRedundancyChange, ...]
-    """By name after the changes."""
     score_before: Score
     score_after: Score
     notes: tuple[str, ...] = ()
-    """What was left out."""
     unavailable: Mapping[str, str] = field(default_factory=dict)
-    """Why a group could not be examined, by its name; the score has no components then."""
 
 
 def redundancy_change(compared: LoadedSides, failures: int, tell: Tell) -> RedundancyChange:
@@ -192,13 +177,9 @@ class KindChange:
     """The number of faults of one kind."""
 
     kind: FaultKind
-    """The kind."""
     before: int
-    """How many now."""
     after: int
-    """How many after the changes."""
     remedied: int
-    """How many after the moves."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -206,25 +187,15 @@ class RemedyChange:
     """What is wrong before and after, and the moves after the change."""
 
     kinds: tuple[KindChange, ...] = ()
-    """The kinds of faults that there are, as `gpolicy remedy` names them."""
     new: int = 0
-    """Faults that the changes bring. Where there are none, no moves are looked for."""
     cured: int = 0
-    """How many of them the moves end."""
     cured_old: int = 0
-    """How many faults of before the moves end."""
     moves: int = 0
-    """Moves."""
     job_sets: int = 0
-    """Sets of jobs that may run side by side."""
     copied: int = 0
-    """Disk that they copy."""
     seconds: float = 0.0
-    """Time for it at Ganeti's own rate of DRBD."""
     searched: bool = True
-    """Whether moves were looked for: not in a cluster of more than 200 nodes."""
     exhaustive: bool = True
-    """Whether the search ended by itself; false where there was none."""
 
 
 def remedy_change(compared: LoadedSides, tell: Tell) -> RemedyChange:

@@ -15,7 +15,7 @@ from gpolicy.ganeti.parameters import PARAMETERS
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS, Level, Path, TakesEffect, Value, Values
 from gpolicy.guessing import did_you_mean_one_of
 from gpolicy.plan.changes import MEMBERSHIP, NAME, Change, ChangeAction, Objection, contains, instances_with, words
-from gpolicy.plan.projection import projected
+from gpolicy.plan.diff import projected
 from gpolicy.policy.kinds import BUILT_IN
 from gpolicy.policy.model import Policy
 from gpolicy.printable import some

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from gpolicy.evacuate.evacuation import Job, seconds_of
-from gpolicy.evacuate.waves import HaltedInstance, Upgrade, Wave, WavesReport
+from gpolicy.evacuate.evacuation import HaltedInstance, Job, Upgrade, Wave, WavesReport, seconds_of
 from gpolicy.json_values import COUNT, FROM_ONE, Document, Key, Many, Shape
 from gpolicy.printable import Tone, count
 from gpolicy.report import answer

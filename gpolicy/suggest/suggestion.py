@@ -23,7 +23,7 @@ from gpolicy.cluster.terms import VolumeSize
 from gpolicy.errors import RequestError
 from gpolicy.ganeti.amounts import SIZE_STEP_MIB as STEP
 from gpolicy.ganeti.amounts import round_size
-from gpolicy.ganeti.vocabulary import Values
+from gpolicy.ganeti.vocabulary import MAX_DISKS, MAX_NICS, Values
 from gpolicy.suggest.tiling import Amounts, Ground, Tiling
 
 Bounds = Literal["fixed", "ranges"]
@@ -263,8 +263,6 @@ def parse_mix(text: str) -> dict[int, int]:
 
 
 _SLACK: Final = 0.04
-_MOST_NICS: Final = 8  # Ganeti's own limits
-_MOST_DISKS: Final = 16
 
 
 def pairs(
@@ -279,8 +277,8 @@ def pairs(
     sizes = found.sizes
     order = sorted(sizes)
     largest = [pair.max for pair in today.minmax]
-    disks = _within(max((spec.disk_count for spec in largest), default=1), 1, _MOST_DISKS)
-    nics = _within(max((spec.nic_count for spec in largest), default=1), 1, _MOST_NICS)
+    disks = _within(max((spec.disk_count for spec in largest), default=1), 1, MAX_DISKS)
+    nics = _within(max((spec.nic_count for spec in largest), default=1), 1, MAX_NICS)
     largest_disk_today = max((spec.disk_size for spec in largest), default=today.std.disk_size)
     result: dict[int, SpecPair] = {}
     for place, divisor in enumerate(order):

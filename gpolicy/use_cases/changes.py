@@ -13,8 +13,8 @@ from gpolicy.impact.declared_guards import extent_of, failures_asked, need_impac
 from gpolicy.impact.impact import Impact, impact
 from gpolicy.plan.built_in_guards import check_allowed
 from gpolicy.plan.changes import WHOLE, Part
+from gpolicy.plan.diff import before_and_after, projected
 from gpolicy.plan.plan import Plan, make_plan, refused_plan
-from gpolicy.plan.projection import before_and_after, projected
 from gpolicy.policy.model import Policy
 from gpolicy.progress import Working, quietly
 from gpolicy.resolve.desired import OTHER_CLUSTER

@@ -96,8 +96,8 @@ class _Writer:
                 if key.sparse and kind is not None:
                     kind = reduce(or_, (item for item in get_args(kind) if item is not NoneType))
                 found = self._form(kind, key.form, shape.forms)
-                told = "" if shape.documented else _text(outer, above + name) or _text(shape.kind, name)
-                text = told or doc or _OBVIOUS.get(name, "")
+                told = _text(outer, above + name) or _text(shape.kind, name)
+                text = (doc or told if shape.documented else told or doc) or _OBVIOUS.get(name, "")
                 if not text and "$ref" not in found:
                     raise ValueError(f"output_texts.toml does not say what {name} of {shape.kind.__name__} means")
                 properties[name] = {**found, "description": text} if text else found

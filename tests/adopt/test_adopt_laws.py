@@ -19,8 +19,8 @@ from gpolicy.ganeti.releases import DEFAULT_VERSION, release_of
 from gpolicy.ganeti.vocabulary import Level, Value
 from gpolicy.ganeti.vocabulary import Path as ValuePath
 from gpolicy.impact.declared_guards import verdicts_on
+from gpolicy.plan.diff import prospect
 from gpolicy.plan.plan import make_plan
-from gpolicy.plan.projection import prospect
 from gpolicy.policy.loading import load_policy
 from gpolicy.policy.model import Leaves, Policy
 from gpolicy.policy.yaml_reader import read_yaml

@@ -13,9 +13,8 @@ from jsonschema import Draft7Validator
 
 from gpolicy.cluster.htools_sources import parse_text
 from gpolicy.cluster.state import ClusterState
-from gpolicy.evacuate.evacuation import EvacuationRequest
+from gpolicy.evacuate.evacuation import EvacuationRequest, WavesReport
 from gpolicy.evacuate.in_turn import find_waves
-from gpolicy.evacuate.waves import WavesReport
 from gpolicy.progress import after
 from gpolicy.remedy.saved_remedy import read_procedure
 from gpolicy.report.waves_answer import waves_answer, waves_data

@@ -11,9 +11,8 @@ from gpolicy.allocator.merge import EXCLUSION_PREFIX, tagged_values
 from gpolicy.analysis.health import LocationFacts
 from gpolicy.analysis.loaded_state import load_state
 from gpolicy.cluster.state import ClusterState, LiveInstance
-from gpolicy.evacuate.evacuation import EvacuationRequest, Job
+from gpolicy.evacuate.evacuation import EvacuationRequest, Job, Wave, WavesReport
 from gpolicy.evacuate.in_turn import find_waves
-from gpolicy.evacuate.waves import Wave, WavesReport
 from gpolicy.remedy.faults import Fault, FaultKind, Layout
 from gpolicy.remedy.remedy import begin_remedy
 from gpolicy.what_if.load import elsewhere

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from gpolicy.ganeti.parameters import WORDS_SINCE, known_in
-from gpolicy.ganeti.tables.hypervisors import HVPARAMS, SERIAL_SPEEDS
+from gpolicy.ganeti.tables import HVPARAMS, SERIAL_SPEEDS
 from gpolicy.ganeti.vocabulary import Type
 
 DIRECTORY: Final = Path(__file__).resolve().parents[1] / "data" / "hypervisors"

@@ -13,8 +13,8 @@ from gpolicy.analysis.size_words import pair_names
 from gpolicy.cluster.sources import SourceOptions, read_state
 from gpolicy.impact.comparison import Sides
 from gpolicy.impact.impact import PARTS, Impact, impact
+from gpolicy.plan.diff import projected
 from gpolicy.plan.plan import make_plan
-from gpolicy.plan.projection import projected
 from gpolicy.policy.loading import load_policy
 from gpolicy.report.impact_json import impact_data
 from tests.plan.planned import plan_text

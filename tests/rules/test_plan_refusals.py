@@ -15,8 +15,8 @@ from gpolicy.cluster.state import ClusterState, LiveNode
 from gpolicy.findings import Severity, told
 from gpolicy.forecast.telling import FORECAST
 from gpolicy.impact.declared_guards import verdicts_on
+from gpolicy.plan.diff import prospect
 from gpolicy.plan.plan import make_plan
-from gpolicy.plan.projection import prospect
 from gpolicy.policy.loading import load_policy
 from tests.mistakes import find_mistakes
 from tests.rules.run_rules import TODAY

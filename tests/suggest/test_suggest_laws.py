@@ -20,8 +20,8 @@ from gpolicy.analysis.loaded_state import group_data
 from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import VolumeSize
 from gpolicy.errors import GpolicyError
+from gpolicy.plan.diff import projected
 from gpolicy.plan.plan import make_plan
-from gpolicy.plan.projection import projected
 from gpolicy.policy.loading import load_policy
 from gpolicy.policy.model import Policy
 from gpolicy.suggest.suggesting import suggest, with_values

@@ -22,8 +22,7 @@ from gpolicy.opening import write_private, write_program
 
 if TYPE_CHECKING:
     from gpolicy.cluster.state import ClusterState
-    from gpolicy.evacuate.evacuation import EvacuationRequest
-    from gpolicy.evacuate.waves import WavesReport
+    from gpolicy.evacuate.evacuation import EvacuationRequest, WavesReport
     from gpolicy.remedy.saved_remedy import Move, SavedRemedy
     from gpolicy.report.answer import Answer
     from gpolicy.use_cases.questions import OpenedCluster

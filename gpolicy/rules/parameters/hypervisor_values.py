@@ -11,11 +11,12 @@ from typing import Final
 
 from gpolicy.checking.context import ENABLED_HYPERVISORS, ENABLED_TEMPLATES, Context
 from gpolicy.checking.rule import Hit, When, error, hit, see, warning
+from gpolicy.data import read_data
 from gpolicy.findings import REFUSED, Span
 from gpolicy.ganeti.parameters import PARAMETERS, kvm
 from gpolicy.ganeti.releases import release_key
-from gpolicy.ganeti.tables.hypervisors import SERIAL_SPEEDS
-from gpolicy.ganeti.vocabulary import Path
+from gpolicy.ganeti.tables import SERIAL_SPEEDS
+from gpolicy.ganeti.vocabulary import Path, known_words
 from gpolicy.guessing import surely_meant
 from gpolicy.policy.model import Leaf, promised_nodes
 from gpolicy.printable import count
@@ -23,28 +24,6 @@ from gpolicy.rules.parameters.hypervisors import address_of, ip_version
 from gpolicy.rules.shared import in_force, of_cluster
 
 _EVERY_ADDRESS: Final = frozenset({"0.0.0.0", "::", "::0"})  # noqa: S104 (what is warned of)
-_OF_KVM: Final = (
-    dict.fromkeys(("m", "smp", "name", "uuid", "pidfile", "daemonize", "monitor", "qmp", "S", "D", "incoming"), "")
-    | {"vnc": "vnc_bind_address", "spice": "spice_bind", "cpu": "cpu_type: …", "boot": "boot_order", "k": "keymap: …"}
-    | dict.fromkeys(("machine", "M"), "machine_version")
-    | {"enable-kvm": "kvm_flag: enabled", "no-kvm": "kvm_flag: disabled", "disable-kvm": "kvm_flag: disabled"}
-    | {"kernel": "kernel_path: …", "initrd": "initrd_path: …", "append": "kernel_args", "runas": "security_model"}
-    | {"mem-path": "mem_path: …", "mem-prealloc": "mem_path", "no-acpi": "acpi: false", "serial": "serial_console"}
-    | {"no-reboot": "reboot_behavior: exit", "localtime": "use_localtime: true", "chroot": "use_chroot: true"}
-    | {"cdrom": "cdrom_image_path: …", "fda": "floppy_image_path: …", "vga": "vga: …", "soundhw": "soundhw: …"}
-    | dict.fromkeys(("display", "nographic"), "vnc_bind_address or spice_bind")
-)
-"""Options of KVM that Ganeti writes: always, or by a parameter; with its value if that says the same (…: the word)."""
-_KVM_OPTIONS: Final = frozenset(_OF_KVM) | {
-    *("accel", "action", "add-fd", "audio", "audiodev", "blockdev", "bios", "chardev", "compat", "cpu", "d"),
-    *("debugcon", "device", "drive", "enable-fips", "fsdev", "full-screen", "fw_cfg", "gdb", "global", "hda"),
-    *("hdb", "icount", "iscsi", "L", "msg", "mtdblock", "net", "netdev", "nic", "no-hpet", "no-fd-bootchk"),
-    *("no-shutdown", "no-user-config", "nodefaults", "numa", "object", "option-rom", "overcommit"),
-    *("parallel", "pflash", "plugin", "prom-env", "readconfig", "rtc", "sandbox", "seed", "set", "smbios"),
-    *("snapshot", "tpmdev", "trace", "usb", "usbdevice", "virtfs", "watchdog", "watchdog-action"),
-    *("win2k-hack", "xen-attach", "xen-domid", "acpitable", "balloon"),
-}
-"""Options of QEMU. Each release knows more, so one is only unknown if it looks like one of these."""
 _MASKS: Final[tuple[Path, ...]] = tuple(
     parameter.path for parameter in PARAMETERS if parameter.path[0] == "hvparams" and parameter.path[2] == "cpu_mask"
 )
@@ -77,17 +56,19 @@ def console_open(context: Context) -> Iterator[Hit]:
 def kvm_extra(context: Context) -> Iterator[Hit]:
     for declared, leaf in context.explicit_at(kvm("kvm_extra")):
         words, mistake = _split(str(leaf.value), context.version)
+        of_ganeti = read_data("known_words.toml")["kvm_options"]
+        known = known_words("other_kvm_options").union(of_ganeti)
         given = {word.lstrip("-"): behind for word, behind in pairwise([*words, ""]) if word.startswith("-")}
         for option, behind in given.items():
-            if option in _OF_KVM:
+            if option in of_ganeti:
                 value = "" if behind.startswith("-") else behind
-                own = _OF_KVM[option].replace("…", value) if value else _OF_KVM[option].removesuffix(": …")
+                own = of_ganeti[option].replace("…", value) if value else of_ganeti[option].removesuffix(": …")
                 what = f"-{option} {value}".strip()
                 whose = f"{own.partition(':')[0]} is for" if own else "Ganeti writes itself"
                 message = f"kvm_extra has -{option}, which {whose}"
                 hint = f"{'write' if ': ' in own else 'set'} {own} instead, and remove {what}"
                 yield hit(declared, message, leaf.span, hint if own else f"remove {what}")
-            near = None if option in _KVM_OPTIONS else surely_meant(option, _KVM_OPTIONS)
+            near = None if option in known else surely_meant(option, known)
             if near is not None:
                 message = f"kvm_extra has -{option}, which QEMU does not know"
                 yield hit(declared, message, leaf.span, f"Did you mean `-{near}`?")

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from gpolicy.checking.context import ENABLED_HYPERVISORS, Context
@@ -24,12 +25,12 @@ from gpolicy.rules.shared import InForce, conflict, default_of, in_force, of_clu
 if TYPE_CHECKING:
     from ipaddress import IPv4Address, IPv6Address
 
-_Mismatches = Mapping[tuple[Path, Path], "_Mismatch"]
+_Pairs = Mapping[tuple[Path, Path], "_Pair"]
 """By the two parameters."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Mismatch:
+class _Pair:
     """Values of two parameters that Ganeti refuses together, that make one useless or keep instances from starting.
 
     `by_default`: also if nobody declares the second, whose default is such a value. `unless`: a parameter that makes
@@ -49,26 +50,25 @@ def _both(hypervisor: str, first: str, second: str) -> tuple[Path, Path]:
     return ("hvparams", hypervisor, first), ("hvparams", hypervisor, second)
 
 
-_CONTRADICTIONS: Final[_Mismatches] = {
-    _both("kvm", "security_domain", "security_model"): _Mismatch(
-        lambda domain, model: bool(domain) and model != "user"
-    ),
-    _both("kvm", "security_model", "security_domain"): _Mismatch(lambda model, domain: model == "user" and not domain),
-    _both("kvm", "disk_aio", "disk_cache"): _Mismatch(
-        lambda aio, cache: aio == "native" and cache != "none", since="3.0"
-    ),
-    _both("kvm", "vnc_x509_verify", "vnc_x509_path"): _Mismatch(lambda verify, path: verify is True and not path),
-    _both("kvm", "boot_order", "cdrom_image_path"): _Mismatch(lambda order, image: order == "cdrom" and not image),
-    _both("kvm", "root_path", "kernel_path"): _Mismatch(lambda root, kernel: bool(kernel) and not root),
-    _both("kvm", "vnc_bind_address", "spice_bind"): _Mismatch(lambda vnc, spice: bool(vnc) and bool(spice)),
-    _both("kvm", "spice_ip_version", "spice_bind"): _Mismatch(
+_of_kvm: Final = partial(_both, "kvm")
+
+
+_CONTRADICTIONS: Final[_Pairs] = {
+    _of_kvm("security_domain", "security_model"): _Pair(lambda domain, model: bool(domain) and model != "user"),
+    _of_kvm("security_model", "security_domain"): _Pair(lambda model, domain: model == "user" and not domain),
+    _of_kvm("disk_aio", "disk_cache"): _Pair(lambda aio, cache: aio == "native" and cache != "none", since="3.0"),
+    _of_kvm("vnc_x509_verify", "vnc_x509_path"): _Pair(lambda verify, path: verify is True and not path),
+    _of_kvm("boot_order", "cdrom_image_path"): _Pair(lambda order, image: order == "cdrom" and not image),
+    _of_kvm("root_path", "kernel_path"): _Pair(lambda root, kernel: bool(kernel) and not root),
+    _of_kvm("vnc_bind_address", "spice_bind"): _Pair(lambda vnc, spice: bool(vnc) and bool(spice)),
+    _of_kvm("spice_ip_version", "spice_bind"): _Pair(
         lambda version, bind: (version, ip_version(bind)) in {(4, 6), (6, 4)}
     ),
 }
 
 
-_OF_SPICE: Final[_Mismatches] = {
-    (parameter.path, kvm("spice_bind")): _Mismatch(
+_OF_SPICE: Final[_Pairs] = {
+    (parameter.path, kvm("spice_bind")): _Pair(
         lambda value, bind: bool(value) and not bind,
         f"{parameter.path[2]} needs spice_bind, which is empty",
         "write the address or interface of the consoles into spice_bind",
@@ -82,7 +82,7 @@ _OF_SPICE: Final[_Mismatches] = {
 """Parameters of SPICE that Ganeti refuses without an address: those that are empty or off by themselves."""
 
 
-def _refused_together(context: Context, table: _Mismatches) -> Iterator[Hit]:
+def _refused_together(context: Context, table: _Pairs) -> Iterator[Hit]:
     for paths, item in table.items():
         for declared, values in together(context, *paths) if _is_checked(context, item) else ():
             if item.wrong(*(value.value for value in values)):
@@ -90,7 +90,7 @@ def _refused_together(context: Context, table: _Mismatches) -> Iterator[Hit]:
                 yield conflict(context, declared, message, _asked_first(context, paths, hint), *values)
 
 
-def _said(code: str, paths: tuple[Path, Path], item: _Mismatch) -> tuple[str, str]:
+def _said(code: str, paths: tuple[Path, Path], item: _Pair) -> tuple[str, str]:
     """Return the message and the hint of a rule about two parameters."""
     name = " ".join(".".join(path).removeprefix("hvparams.") for path in paths)
     said = {} if item.message else read_data("hypervisor_pairs.toml")[code][name]
@@ -106,7 +106,7 @@ def _asked_first(context: Context, paths: tuple[Path, Path], hint: str) -> str:
     return hint
 
 
-def _is_checked(context: Context, item: _Mismatch) -> bool:
+def _is_checked(context: Context, item: _Pair) -> bool:
     return release_key(context.version) >= release_key(item.since)
 
 
@@ -152,13 +152,11 @@ def hypervisor_parameter_needs_another(context: Context) -> Iterator[Hit]:
                 yield hit(declared, message, leaf.span, _asked_first(context, (first, second), as_well))
 
 
-def _ignored(
-    hypervisor: str, names: str, other: str, value: object, hint: str, *, by_default: bool = False
-) -> _Mismatches:
+def _ignored(hypervisor: str, names: str, other: str, value: object, hint: str, *, by_default: bool = False) -> _Pairs:
     """Return mismatches of parameters that are not read while another one has a value."""
     shown = f"{other} is {as_word(value)}" if value != "" else f"{other} is empty"
     return {
-        (path, other_path): _Mismatch(_unread(path, value), f"{path[-1]} is not used: {shown}", hint, by_default)
+        (path, other_path): _Pair(_unread(path, value), f"{path[-1]} is not used: {shown}", hint, by_default)
         for path, other_path in (_both(hypervisor, name, other) for name in names.split())
     }
 
@@ -169,9 +167,9 @@ def _unread(path: Path, value: object) -> Callable[[Any, Any], bool]:
     return lambda own, other: own not in unset and other == value
 
 
-_MISMATCHES: Final[_Mismatches] = {
+_MISMATCHES: Final[_Pairs] = {
     **{
-        (("data_collector_interval", name), ("enabled_data_collectors", name)): _Mismatch(
+        (("data_collector_interval", name), ("enabled_data_collectors", name)): _Pair(
             lambda _, enabled: enabled is False,
             f"data_collector_interval is not used: the collector {name} is off",
             "leave the interval out, or turn the collector on",
@@ -189,63 +187,57 @@ _MISMATCHES: Final[_Mismatches] = {
         *("xen-pvm", "bootloader_path bootloader_args", "use_bootloader", False, "write use_bootloader: true"),
         by_default=True,
     ),
-    _both("xen-pvm", "use_bootloader", "bootloader_path"): _Mismatch(
+    _both("xen-pvm", "use_bootloader", "bootloader_path"): _Pair(
         lambda use, path: use is True and path == "", by_default=True
     ),
-    _both("kvm", "boot_order", "floppy_image_path"): _Mismatch(
+    _of_kvm("boot_order", "floppy_image_path"): _Pair(
         lambda order, image: order == "floppy" and image == "", by_default=True
     ),
-    _both("xen-hvm", "boot_order", "cdrom_image_path"): _Mismatch(
+    _both("xen-hvm", "boot_order", "cdrom_image_path"): _Pair(
         lambda order, image: set(order) == {"d"} and image == "", by_default=True
     ),
-    (("hvparams", "xen-pvm", "xen_cmd"), ("hvparams", "xen-hvm", "xen_cmd")): _Mismatch(
-        lambda one, other: one != other
-    ),
-    _both("kvm", "boot_order", "kernel_path"): _Mismatch(lambda order, kernel: order != "disk" and kernel != ""),
+    (("hvparams", "xen-pvm", "xen_cmd"), ("hvparams", "xen-hvm", "xen_cmd")): _Pair(lambda one, other: one != other),
+    _of_kvm("boot_order", "kernel_path"): _Pair(lambda order, kernel: order != "disk" and kernel != ""),
     **{
-        (kvm(name), kvm("nic_type")): _Mismatch(
+        (kvm(name), kvm("nic_type")): _Pair(
             lambda value, nic: (value is True or value > 1) and nic != "paravirtual",
             f"{name} is not used: only network interfaces of nic_type paravirtual have it",
             "write nic_type: paravirtual, or leave it out",
         )
         for name in ("vhost_net", "virtio_net_queues")
     },
-    _both("kvm", "virtio_net_queues", "vnet_hdr"): _Mismatch(lambda queues, headers: queues > 1 and headers is False),
-    _both("kvm", "scsi_controller_type", "disk_type"): _Mismatch(
+    _of_kvm("virtio_net_queues", "vnet_hdr"): _Pair(lambda queues, headers: queues > 1 and headers is False),
+    _of_kvm("scsi_controller_type", "disk_type"): _Pair(
         lambda controller, disk: controller != "lsi" and not disk.startswith("scsi")
     ),
-    _both("kvm", "root_path", "disk_type"): _Mismatch(
+    _of_kvm("root_path", "disk_type"): _Pair(
         lambda root, disk: disk == "paravirtual" and re.match("/dev/([sh]|xv)d", root) is not None,
         by_default=True,
         unless=(kvm("kernel_path"), ""),
     ),
-    _both("kvm", "kernel_args", "serial_console"): _Mismatch(
+    _of_kvm("kernel_args", "serial_console"): _Pair(
         lambda arguments, console: console is False and "console=ttyS" in arguments, unless=(kvm("kernel_path"), "")
     ),
-    _both("xen-pvm", "root_path", "blockdev_prefix"): _Mismatch(
+    _both("xen-pvm", "root_path", "blockdev_prefix"): _Pair(
         lambda root, prefix: bool(re.match("/dev/[shv]d", root)) and not root.startswith(f"/dev/{prefix}")
     ),
-    _both("kvm", "cpu_type", "kvm_flag"): _Mismatch(
-        lambda cpu, flag: cpu.partition(",")[0] == "host" and flag == "disabled"
-    ),
-    _both("kvm", "security_domain", "security_model"): _Mismatch(
-        lambda domain, model: domain == "root" and model == "user"
-    ),
-    (("enabled_user_shutdown",), kvm("user_shutdown")): _Mismatch(
+    _of_kvm("cpu_type", "kvm_flag"): _Pair(lambda cpu, flag: cpu.partition(",")[0] == "host" and flag == "disabled"),
+    _of_kvm("security_domain", "security_model"): _Pair(lambda domain, model: domain == "root" and model == "user"),
+    (("enabled_user_shutdown",), kvm("user_shutdown")): _Pair(
         lambda of_cluster, own: of_cluster is True and own is False, by_default=True
     ),
-    _both("xen-pvm", "root_path", "kernel_args"): _Mismatch(
+    _both("xen-pvm", "root_path", "kernel_args"): _Pair(
         lambda root, arguments: root == "" and "root=" not in arguments,
         by_default=True,
         unless=(("hvparams", "xen-pvm", "use_bootloader"), True),
     ),
-    _both("kvm", "kernel_args", "root_path"): _Mismatch(
+    _of_kvm("kernel_args", "root_path"): _Pair(
         lambda arguments, root: any(word.startswith("root=") and word[5:] != root for word in arguments.split())
     ),
-    _both("xen-hvm", "nic_type", "vif_type"): _Mismatch(
+    _both("xen-hvm", "nic_type", "vif_type"): _Pair(
         lambda nic, vif: vif == "vif" and nic not in ("paravirtual", "rtl8139")
     ),
-    (kvm("user_shutdown"), ("enabled_user_shutdown",)): _Mismatch(
+    (kvm("user_shutdown"), ("enabled_user_shutdown",)): _Pair(
         lambda own, of_cluster: own is True and of_cluster is False
     ),
 }
