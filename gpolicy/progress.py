@@ -40,8 +40,7 @@ class Stop:
     """
 
     def __init__(self, seconds: float = math.inf, steps: float = math.inf) -> None:
-        self._begun, self._seconds, self._steps = time.monotonic(), seconds, steps
-        self.spent = 0
+        self._begun, self._seconds, self._steps, self.spent = time.monotonic(), seconds, steps, 0
         self.ended = False
 
     @property

@@ -50,11 +50,8 @@ class Basis:
     """What the figures of some nodes rest on."""
 
     kind: BasisKind
-    """Measured: all as nodes report it. Declared: all from hv_state, disk_state or promised hardware."""
     declared: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Nodes by what is declared of them: memory and CPUs, disk, disk and spindles."""
     release: str = ""
-    """Of a release of Ganeti that gpolicy does not know: which one it counted by; else empty."""
 
     @property
     def sentence(self) -> str:

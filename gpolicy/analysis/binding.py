@@ -368,15 +368,10 @@ class Room:
     """The sum of the resources of online nodes for instances."""
 
     memory: int
-    """MiB, free and not reserved for failovers."""
     disk: int
-    """MiB, free in the volume group."""
     cpus: int
-    """Virtual CPUs that the vcpu-ratio allows beside those in use."""
     spindles: int | None
-    """Free physical volumes; None where no node has exclusive storage."""
     spindle_use: int | None
-    """What the spindle-ratio allows beside what is in use; None where all nodes have exclusive storage."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -384,9 +379,7 @@ class Stranded:
     """What online nodes have for instances, summed."""
 
     free: Room
-    """What is free now."""
     left: Room
-    """What is left when no more fit."""
 
 
 def room(nodes: Iterable[Node]) -> Room:

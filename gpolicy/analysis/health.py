@@ -30,9 +30,7 @@ class SharedDomain:
     instance: str
     primary_node: str
     secondary_node: str
-    """Its secondary node."""
     tags: tuple[str, ...]
-    """The domains that both are in."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,11 +38,8 @@ class ExclusionConflict:
     """Instances with the same exclusion tag and the same primary node."""
 
     tag: str
-    """What they have in common."""
     node: str
-    """Their primary node."""
     instances: tuple[str, ...]
-    """They."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,13 +47,9 @@ class DomainConflict:
     """Instances with the same exclusion tag and primary nodes in the same failure domain (perhaps the same node)."""
 
     tag: str
-    """What they have in common."""
     domain: str
-    """The failure domain."""
     nodes: tuple[str, ...]
-    """Their primary nodes."""
     instances: tuple[str, ...]
-    """They."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,14 +61,10 @@ class ExclusionUnsatisfiable:
     """
 
     tag: str
-    """The tag."""
     group: str
     instances: tuple[str, ...]
-    """Instances with it."""
     domain_kind: str | None
-    """Kind of failure domain that the places are of; None where they are nodes."""
     places: tuple[str, ...]
-    """Nodes or failure domains to spread them over."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,7 +77,6 @@ class Unmovable:
     instance: str
     primary_node: str
     targets: tuple[tuple[str, tuple[str, ...]], ...]
-    """Nodes that it could go to otherwise, with the migration tags that each lacks."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,9 +86,7 @@ class DesiredLocationMissing:
     instance: str
     group: str
     tag: str
-    """The location."""
     elsewhere: tuple[str, ...]
-    """Nodes of other groups that have it."""
 
 
 class LocationFacts:

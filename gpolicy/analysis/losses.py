@@ -30,11 +30,8 @@ class Homeless:
 
     instance: str
     key: str
-    """What is wanting: a key of binding."""
     explanation: str
-    """What that means."""
     detail: str
-    """In numbers."""
 
 
 def _homeless(instance: Instance, cause: Cause, detail: str) -> Homeless:
@@ -46,13 +43,8 @@ class Loss:
     """The loss of some nodes at once."""
 
     nodes: tuple[str, ...]
-    """They."""
     homeless: tuple[Homeless, ...]
-    """Instances that find no home."""
     strained: tuple[Homeless, ...] = ()
-    """Instances that find a home only against the policy: exclusion tags, and the vcpu-ratio where it does not count
-    after a failure.
-    """
 
     @property
     def absorbed(self) -> bool:

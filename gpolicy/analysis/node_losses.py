@@ -37,9 +37,7 @@ class Shortage:
 
     node: str
     reserved: int
-    """What the instances that it is secondary of need, MiB."""
     free: int
-    """What is free, MiB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,27 +46,14 @@ class GroupRedundancy:
 
     group: str
     nodes: int
-    """Its nodes."""
     asked: int
-    """Most nodes that were taken away at once."""
     survives: int
-    """Nodes whose loss, whichever they are, it can absorb: at most asked. Nodes that take over must keep their
-    vcpu-ratio, unless cpus_after_failure of the limits is false.
-    """
     losses: tuple[Loss, ...]
-    """The smallest sets of nodes that cannot be absorbed, or only against the policy."""
     shortages: tuple[Shortage, ...]
-    """Nodes that keep too little memory for what they are secondary of."""
     examined: int
-    """Sets of nodes that were taken away."""
     unavailable: str | None = None
-    """Why larger sets were not examined; None if all were."""
     unmirrored: int = 0
-    """Instances with disks on one node only (plain, file, blockdev): that they find room says nothing of their data
-    (from 1.6 on).
-    """
     split: int = 0
-    """Instances whose mirror is on a node of another group: they count as if they had none (from 1.6 on)."""
     members: frozenset[str] | None = None
 
     @property

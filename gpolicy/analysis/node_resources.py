@@ -34,13 +34,9 @@ class DeclaredNumber:
     """One declared number and the reported one, in MiB or CPUs."""
 
     name: str
-    """Ganeti's name of it."""
     declared: int
-    """What is declared."""
     level: str
-    """Where: node, group or cluster."""
     reported: int | None
-    """What the node reports; None where nodes report no such thing."""
 
     @property
     def differs(self) -> bool:
@@ -342,13 +338,9 @@ class NodeRoom:
     """What is free for metadata on a node."""
 
     node: str
-    """A node that takes new instances."""
     free: int
-    """What is free there for metadata."""
     disks: int
-    """For how many disks that is enough."""
     measured: bool
-    """Whether it is from physical volumes that the policy assigns, not from disk_state."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -357,11 +349,8 @@ class MetadataRoom:
 
     group: str
     volume_group: str
-    """The volume group of the metadata."""
     nodes: tuple[NodeRoom, ...]
-    """The nodes of which something is known."""
     unknown: tuple[str, ...] = ()
-    """The others."""
 
     @property
     def disks(self) -> int | None:

@@ -32,11 +32,8 @@ class Model:
     """What is free on a node under one of the two models. Disk that must stay free (disk_reserved) is not."""
 
     free_memory: int
-    """MiB."""
     free_disk: int
-    """MiB."""
     cpus: int
-    """CPUs for instances."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,17 +46,11 @@ class NodeModel:
     node: str
     group: str
     declared: tuple[DeclaredNumber, ...]
-    """What is declared."""
     measured: Model | None
-    """As htools takes it, from what nodes measure."""
     configured: Model
-    """From what is declared."""
     available_memory: int
-    """Memory for instances, MiB."""
     minimum_memory: int
-    """Sum of minmem, MiB."""
     maximum_memory: int
-    """Sum of maxmem, MiB."""
 
     @property
     def oversubscription(self) -> float | None:
@@ -73,13 +64,9 @@ class GroupModel:
 
     group: str
     measured_fits: int | None
-    """Instances that fit by what nodes measure."""
     measured_binding: Binding | None
-    """Why no more fit by that."""
     configured_fits: int
-    """Instances that fit by what is declared."""
     configured_binding: Binding
-    """Why no more fit by that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,11 +74,8 @@ class ResourceModel:
     """Both models of one state: of the nodes that are up, and of the groups for which something is declared."""
 
     nodes: tuple[NodeModel, ...]
-    """Nodes for which something is declared."""
     groups: tuple[GroupModel, ...]
-    """Groups with such a node."""
     notes: tuple[str, ...] = ()
-    """What was left out."""
 
 
 def resource_models(states: Sequence[LoadedState], declared: Sequence[LoadedState], tell: Tell) -> list[ResourceModel]:

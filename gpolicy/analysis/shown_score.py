@@ -19,13 +19,9 @@ class ScoreComponent:
     """One of the twenty components of the cluster score."""
 
     name: str
-    """Name of the component."""
     value: float
-    """Its value."""
     weight: float
-    """Its weight."""
     least: float = 0.0
-    """The theoretical minimum of its value."""
 
     @property
     def product(self) -> float:
@@ -48,9 +44,7 @@ class Score:
     """The cluster score of hspace and hbal: the smaller, the better balanced. It has no components if no node is up."""
 
     total: float
-    """Sum of the products; None where it is not a number."""
     components: tuple[ScoreComponent, ...]
-    """The twenty components in htools' order; none where no node is online."""
 
     @property
     def minimum(self) -> float:

@@ -34,17 +34,11 @@ class ParameterBreach:
     """One parameter outside a size, or a disk template that the policy does not list."""
 
     parameter: str
-    """A spec parameter of Ganeti, disk-templates, or spindles (a disk has no spindle count)."""
     value: int | str | None = None
-    """The instance's: MiB, a count, or a template."""
     minimum: int | None = None
-    """Least of the size (MiB or a count)."""
     maximum: int | None = None
-    """Most of the size (MiB or a count)."""
     disk: int | None = None
-    """Number of the disk, from 0."""
     allowed: tuple[str, ...] = ()
-    """Disk templates that the policy lists."""
 
     @property
     def beyond(self) -> int | None:
@@ -74,9 +68,7 @@ class Verdict:
     """Whether an instance conforms."""
 
     violation: PolicyViolation | None = None
-    """What is violated whatever the unknown is; None if nothing speaks against it."""
     unknown: tuple[str, ...] = ()
-    """Parameters that could still make it violate the policy."""
 
     @property
     def conforms(self) -> bool | None:
@@ -227,13 +219,9 @@ class RatioBreach:
     """A ratio that a node exceeds: it has more in use than its own number times the ratio."""
 
     parameter: str
-    """The ratio."""
     used: int
-    """Virtual CPUs, those of the node itself included, or spindles in use."""
     own: int
-    """The CPUs of the node, or its spindle_count."""
     ratio: float
-    """The value of the ratio."""
 
     @property
     def beyond(self) -> int:

@@ -36,14 +36,7 @@ from gpolicy.analysis.place_report import Candidate
 from gpolicy.analysis.wanted_instance import unmade
 from gpolicy.cluster.state import ClusterState, LiveInstance
 from gpolicy.errors import ArgumentError, RequestError
-from gpolicy.evacuate.evacuation import (
-    EvacuationReport,
-    EvacuationRequest,
-    MovedInstance,
-    OtherRequest,
-    RequestToHail,
-    StayingInstance,
-)
+from gpolicy.evacuate import evacuation
 from gpolicy.ganeti.commands import Command
 from gpolicy.ganeti.expressible import check_name
 from gpolicy.ganeti.htools_reading import HailParameters
@@ -61,8 +54,8 @@ _MIRRORED: Final = DiskTemplate.DRBD.value
 
 
 def find_evacuation(
-    state: ClusterState, request: EvacuationRequest, tell: Tell = silent, stop: Stop | None = None
-) -> EvacuationReport:
+    state: ClusterState, request: evacuation.EvacuationRequest, tell: Tell = silent, stop: Stop | None = None
+) -> evacuation.EvacuationReport:
     """Return how the nodes or the group of `request` are emptied. After a `stop`, or with Ctrl-C, the rest stays.
 
     The report says what the cluster's parameters for hail change. A node that is to be emptied and does not answer
@@ -71,7 +64,7 @@ def find_evacuation(
     """
     stop = stop or Stop()
 
-    def other(cluster: ClusterState = state, **words: Any) -> OtherRequest:
+    def other(cluster: ClusterState = state, **words: Any) -> evacuation.OtherRequest:
         return _asked(cluster, replace(request, **words), tell, stop).outcome()
 
     report = _asked(state, request, tell, stop).report()
@@ -92,24 +85,24 @@ def find_evacuation(
     return replace(report, parameters=decisive(state, otherwise))
 
 
-def _ends(found: EvacuationReport | OtherRequest) -> set[tuple[str, tuple[str, ...]]]:
+def _ends(found: evacuation.EvacuationReport | evacuation.OtherRequest) -> set[tuple[str, tuple[str, ...]]]:
     return {(item.instance, item.nodes_after) for item in found.moved} | {(i.instance, i.nodes) for i in found.stays}
 
 
-def _asked(state: ClusterState, request: EvacuationRequest, tell: Tell, stop: Stop) -> _Evacuation:
+def _asked(state: ClusterState, request: evacuation.EvacuationRequest, tell: Tell, stop: Stop) -> _Evacuation:
     """Return the evacuation after all requests to hail."""
     group = None if request.group is None else one_of("group", request.group, state.groups, "group")
     leaving = named_nodes(state, request)
     targets = [name for word in request.targets for name in matching("to", word, state.groups, "group")]
     state, unknown = _known(state, frozenset(leaving), targets, declared=request.declared)
     to = tuple(dict.fromkeys(targets))
-    evacuation = _Evacuation(state, state, request, frozenset(leaving), group, to, tell, stop, unknown)
-    for mode in evacuation.modes():
-        evacuation.ask(mode)
-    return evacuation
+    made = _Evacuation(state, state, request, frozenset(leaving), group, to, tell, stop, unknown)
+    for mode in made.modes():
+        made.ask(mode)
+    return made
 
 
-def named_nodes(state: ClusterState, request: EvacuationRequest) -> list[str]:
+def named_nodes(state: ClusterState, request: evacuation.EvacuationRequest) -> list[str]:
     """Return the nodes that a request names, or those of its group. Raise RequestError if there is no such one."""
     if request.group is not None:
         group = one_of("group", request.group, state.groups, "group")
@@ -142,16 +135,16 @@ class _Evacuation:
 
     observed: ClusterState
     state: ClusterState
-    asked: EvacuationRequest
+    asked: evacuation.EvacuationRequest
     leaving: frozenset[str]
     group: str | None
     targets: tuple[str, ...]
     tell: Tell
     stop: Stop
     unknown: dict[str, Unknown]
-    requests: list[RequestToHail] = field(default_factory=list)
-    moved: list[MovedInstance] = field(default_factory=list)
-    stays: dict[str, StayingInstance] = field(default_factory=dict)
+    requests: list[evacuation.RequestToHail] = field(default_factory=list)
+    moved: list[evacuation.MovedInstance] = field(default_factory=list)
+    stays: dict[str, evacuation.StayingInstance] = field(default_factory=dict)
     objections: dict[str, None] = field(default_factory=dict)
     work: int = 0
 
@@ -205,7 +198,7 @@ class _Evacuation:
         failure = settled.hail.failure
         result = self._answer(cluster, settled.hail, mode, [by_name[name] for name in names], observe)
         self.requests.append(
-            RequestToHail(
+            evacuation.RequestToHail(
                 mode=mode,
                 instances=tuple(names),
                 targets=self.targets if mode is None else (),
@@ -218,7 +211,7 @@ class _Evacuation:
         )
         for instance, reason in result.failed:
             observed = self.state.instances[instance.name]
-            self.stays[instance.name] = StayingInstance(
+            self.stays[instance.name] = evacuation.StayingInstance(
                 instance=instance.name,
                 template=instance.template.value,
                 request=len(self.requests),
@@ -256,7 +249,7 @@ class _Evacuation:
             does, commands = zip(*commands_of(moves, cluster.nodes), strict=True)
             touched = {i for move in moves for i in (move.instance.primary, move.instance.secondary, move.target)}
             placed[instance.name] = after
-            moved = MovedInstance(
+            moved = evacuation.MovedInstance(
                 instance=instance.name,
                 template=instance.template.value,
                 request=len(self.requests),
@@ -273,7 +266,7 @@ class _Evacuation:
             self.objections |= dict.fromkeys(self._objections(moved))
         self.state = elsewhere(self.state, placed)
 
-    def _objections(self, moved: MovedInstance) -> Iterator[str]:
+    def _objections(self, moved: evacuation.MovedInstance) -> Iterator[str]:
         """Yield why Ganeti would refuse a move that hail accepts."""
         for name in moved.nodes_after:
             node = self.state.nodes[name]
@@ -327,17 +320,17 @@ class _Evacuation:
         )
         return tuple(sentence for key, sentence in after.items() if key not in before)
 
-    def outcome(self) -> OtherRequest:
-        return OtherRequest(tuple(sorted(self.leaving)), tuple(self.moved), tuple(self.stays.values()))
+    def outcome(self) -> evacuation.OtherRequest:
+        return evacuation.OtherRequest(tuple(sorted(self.leaving)), tuple(self.moved), tuple(self.stays.values()))
 
-    def report(self) -> EvacuationReport:
+    def report(self) -> evacuation.EvacuationReport:
         before, cluster_before = self._load(self.observed)
         _, cluster_after = self._load(self.state)
         sets = job_sets(self.moved, lambda item: item.touched)
         numbered = [replace(item, job_set=number) for number, jobs in enumerate(sets, 1) for item in jobs]
         moved = [item.with_way_back(self.observed.nodes) for item in numbered]
         homes = {self.observed.nodes[name].group for name in self.leaving}
-        return EvacuationReport(
+        return evacuation.EvacuationReport(
             **origin_of(self.observed),
             basis=before.basis(
                 name for name, node in self.observed.nodes.items() if self.to_groups or node.group in homes

@@ -264,33 +264,18 @@ class Impact:
     """
 
     violations: ViolationChange | None = None
-    """Instances and nodes against the instance policy."""
     capacity: CapacityChange | None = None
-    """What fits."""
     redundancy: RedundancyChange | None = None
-    """Which losses of nodes can be absorbed."""
     location: LocationChange | None = None
-    """Failure domains, exclusion, migration and desired locations."""
     remedy: RemedyChange | None = None
-    """What is wrong with where instances are, and what moves cure of it (from 1.6 on)."""
     exclusive_storage: ExclusiveStorageChange | None = None
-    """Physical volumes, and what exclusive storage does to instances."""
     resource_model: ResourceModelChange | None = None
-    """Declared resources (hv_state, disk_state) against those that nodes report."""
     unavailable: Mapping[str, str] = field(default_factory=dict)
-    """Why a part is None, by its name."""
     basis: Basis | None = None
-    """What the figures rest on (from 1.4 on); None if none are known. Guards count on what is declared, and say their
-    own basis.
-    """
     group_basis: Mapping[str, BasisKind] = field(default_factory=dict)
-    """The same for each group, by its name after the changes (from 1.4 on)."""
     declares: bool = False
-    """Whether hv_state or disk_state declares anything of a node (from 1.4 on)."""
     what_if: tuple[str, ...] = ()
-    """What is supposed of the cluster before and after the changes (from 1.6 on)."""
     limits: tuple[LimitsInForce, ...] = ()
-    """The limits that groups have beyond those that htools knows (from 1.4 on)."""
 
 
 PARTS: Final = ("violations", "capacity", "redundancy", "location", "remedy", "exclusive_storage", "resource_model")

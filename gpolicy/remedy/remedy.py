@@ -401,15 +401,12 @@ def _after_moves(
 ) -> SpecCapacity:
     if item.template is None or item.is_closed or spec.fits >= MOST_WANTED:
         return spec
-    layout, group = beginning.before.layout, item.group or ""
-    request = PlaceRequest(group=group, template=item.template.value)
+    layout, request = beginning.before.layout, PlaceRequest(group=item.group, template=item.template.value)
     try:
-        hail = Hail(beginning.loaded, of_pair(request, spec.pair, "max", state, group), layout)
+        hail = Hail(beginning.loaded, of_pair(request, spec.pair, "max", state, item.group or ""), layout)
     except GpolicyError:
         return spec
     most = min(MOST_WANTED, max(spec.fits, most_that_fit(layout, hail, beginning.movers.fixed)))
-    after = spec.fits
-    if after < most:
-        search = Search(layout, beginning.movers, stop, silent)
-        after = max(after, RoomSearch(search, beginning.before, hail, most, spec.fits).most_reached())
-    return replace(spec, after_moves=after, at_most=most)
+    search = RoomSearch(Search(layout, beginning.movers, stop, silent), beginning.before, hail, most, spec.fits)
+    reached = search.most_reached() if spec.fits < most else 0
+    return replace(spec, after_moves=max(spec.fits, reached), at_most=most)

@@ -236,12 +236,11 @@ class RoomSearch:
         return after if self._known.issuperset(self.movers.places.faults(after.layout)) else None
 
 
-_Left = Amounts
-"""What a node has left: memory beside what it reserves, `Amounts`, and places for an exclusion tag (one at most)."""
-
-
 class _Lacks:
-    """What the nodes of a layout lack for wanted instances that are `missing`, beside those that fit (`placed`)."""
+    """What the nodes of a layout lack for wanted instances that are `missing`, beside those that fit (`placed`).
+
+    What a node has left is memory beside what it reserves, `Amounts`, and places for an exclusion tag (one at most).
+    """
 
     def __init__(self, hail: Hail, placed: AllocationState, layout: Layout, usable: set[int], missing: int) -> None:
         spare = bool(hail.rules.failures and not hail.mirrored)  # for the wanted ones of a node that is lost
@@ -256,7 +255,7 @@ class _Lacks:
         }
         self._left = {index: self._left_on(layout.nodes[index]) for index in self._online}
         memory, disk, cpus, spindles = use_of(hail.instance, exclusive=hail.exclusive)
-        self._needs: list[_Left] = [(memory, 0, disk, cpus, spindles, bool(hail.instance.exclusion_tags))]
+        self._needs: list[Amounts] = [(memory, 0, disk, cpus, spindles, bool(hail.instance.exclusion_tags))]
         if hail.mirrored:
             self._needs.append((0, memory, disk, 0, spindles, 0))
         lacks = [{index: _short(self._left[index], need) for index in usable} for need in self._needs]
@@ -266,13 +265,13 @@ class _Lacks:
         crowded = placed.failures[FailReason.N1] > 0  # a lost node that is less full finds homes more easily
         self._fullest = sorted(self._online, key=lambda index: -layout.nodes[index].instance_memory)[: 4 * crowded]
 
-    def _kept(self, node: Node) -> _Left:
+    def _kept(self, node: Node) -> Amounts:
         force, tags = self._hail.rules.force, self._hail.instance.exclusion_tags
         memory, *others = free_on(node, force=force)
         held = 0 if force else sum(node.exclusion_tags.get(tag, 0) for tag in tags)
         return memory - (0 if force else node.reserved_memory), memory, *others, 1 - held
 
-    def _left_on(self, node: Node) -> _Left:
+    def _left_on(self, node: Node) -> Amounts:
         left, taken = self._kept(node), self._taken.get(node.index)
         return left if taken is None else _less(left, taken)
 
@@ -313,12 +312,12 @@ class _Lacks:
             total += max(after.values()) / max(1, *used.values()) - 1
         return total
 
-    def _look(self, index: int, left: Mapping[int, _Left], lacks: list[dict[int, float]]) -> None:
+    def _look(self, index: int, left: Mapping[int, Amounts], lacks: list[dict[int, float]]) -> None:
         for need, lack in zip(self._needs, lacks, strict=True):
             lack[index] = _short(left[index], need)
 
     def _pair(
-        self, left: Mapping[int, _Left], lacks: list[dict[int, float]], changed: Mapping[int, Node]
+        self, left: Mapping[int, Amounts], lacks: list[dict[int, float]], changed: Mapping[int, Node]
     ) -> tuple[float, tuple[int, ...], int]:
         """Return what lacks least: how much, the node, or the two of a group, and what the second reserves then."""
         firsts, *others = ([(lack[i], i) for i in nsmallest(4, lack, key=lack.__getitem__)] for lack in lacks)
@@ -336,17 +335,13 @@ class _Lacks:
         return best
 
 
-def _less(these: _Left, those: _Left) -> _Left:
+def _less(these: Amounts, those: Amounts) -> Amounts:
     return tuple(map(sub, these, those))
 
 
-def _short(left: _Left, need: _Left) -> float:
+def _short(left: Amounts, need: Amounts) -> float:
     """Return how much is missing, as shares of what is needed."""
-    lack = 0.0
-    for there, much in zip(left, need, strict=True):
-        if there < much:
-            lack += (much - there) / much if much else 0.0
-    return lack
+    return sum((much - there) / much for there, much in zip(left, need, strict=True) if there < much and much)
 
 
 def make_room(
@@ -357,8 +352,7 @@ def make_room(
     The search says whether it ended by itself. Raise RequestError and GpolicyError as `Hail` does.
     """
     start, movers = search.start, search.movers
-    request = want.words.on(loaded.settled.state, names)
-    hail = Hail(loaded, request, start)
+    hail = Hail(loaded, want.words.on(loaded.settled.state, names), start)
     now = len(hail.place(start, want.count).placed)
     most = max(now, most_that_fit(start, hail, movers.fixed))
     found = before

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -162,9 +162,8 @@ def place(  # noqa: PLR0913 (Typer reads options from arguments)
         cluster = target.open(what_if, limits, resource_model=resource_model)
         report = gpolicy.place_instance(cluster, words, ignore_ipolicy=ignore_ipolicy, weights=weights, working=working)
         code = ExitCode.FINE if report.accepted else ExitCode.FINDINGS
-        then: Iterable[str] = ()
-        if is_plain and not report.ok:
-            then = _moves_for(cluster, " ".join(asked), after_work(_SHORT_SEARCH), "next: ")
+        asked_for, short = " ".join(asked), after_work(_SHORT_SEARCH)
+        then = _moves_for(cluster, asked_for, short, "next: ") if is_plain and not report.ok else ()
         return report_under(target.path, lambda: place_answer(report, *then), lambda: place_data(report), code)
 
     return run(work, clusters, policy, outputs, verb="place")
