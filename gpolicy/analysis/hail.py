@@ -30,8 +30,6 @@ from gpolicy.ganeti.parameters import as_word
 from gpolicy.printable import clipped
 
 _LONGEST = 72
-
-
 _REPORTED = {cluster_data.DiskTemplate.DRBD, cluster_data.DiskTemplate.PLAIN, cluster_data.DiskTemplate.FILE}
 """Templates on whose storage Ganeti reports."""
 
