@@ -11,7 +11,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from heapq import heappop, heappush, nsmallest
 from itertools import combinations, starmap
-from operator import sub
 from typing import Final
 
 from gpolicy.allocator.cluster_data import NO_NODE, FailReason, Instance, Node
@@ -336,7 +335,7 @@ class _Lacks:
 
 
 def _less(these: Amounts, those: Amounts) -> Amounts:
-    return tuple(map(sub, these, those))
+    return tuple(one - other for one, other in zip(these, those, strict=True))
 
 
 def _short(left: Amounts, need: Amounts) -> float:
