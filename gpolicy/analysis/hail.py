@@ -34,16 +34,16 @@ _REPORTED = {cluster_data.DiskTemplate.DRBD, cluster_data.DiskTemplate.PLAIN, cl
 """Templates on whose storage Ganeti reports."""
 
 
-def hails_cluster(state: ClusterState, *, declared: bool = False) -> tuple[Settled, Cluster]:
+def hails_cluster(state: ClusterState, *, declared: bool = False, asked: bool = True) -> tuple[Settled, Cluster]:
     """Return what is known of `state` as settled, and as hail loads it to move instances; `declared`: see `settle`.
 
-    Ganeti then reports the storage of the template that is enabled first.
+    When hail is `asked`, Ganeti reports the storage of the template that is enabled first; else disk is what it is.
     """
     settled = settle(state, declared=declared)
     data = as_hail_reads(settled.state, settled.data)
     cluster = merged(data, settled.resources, settled.hail.static_kvm_node_memory)
-    nodes = as_reported(cluster.nodes, next(iter(enabled_templates(state) or ()), None))
-    return settled, replace(cluster, nodes=nodes)
+    first = next(iter(enabled_templates(state) or ()), None) if asked else None
+    return settled, replace(cluster, nodes=as_reported(cluster.nodes, first))
 
 
 def reports_disk(template: cluster_data.DiskTemplate | None) -> bool:

@@ -148,8 +148,8 @@ class _Evacuation:
     objections: dict[str, None] = field(default_factory=dict)
     work: int = 0
 
-    def _load(self, state: ClusterState) -> tuple[Settled, Cluster]:
-        return hails_cluster(state, declared=self.asked.declared)
+    def _load(self, state: ClusterState, *, asked: bool) -> tuple[Settled, Cluster]:
+        return hails_cluster(state, declared=self.asked.declared, asked=asked)
 
     @property
     def to_groups(self) -> bool:
@@ -185,7 +185,7 @@ class _Evacuation:
             return
         drained = self._to_drain(mode, names)
         nodes = {name: replace(self.state.nodes[name], drained=True) for name in drained}
-        settled, cluster = self._load(replace(self.state, nodes={**self.state.nodes, **nodes}))
+        settled, cluster = self._load(replace(self.state, nodes={**self.state.nodes, **nodes}), asked=True)
         by_name = {item.name: index for index, item in cluster.instances.items()}
         known: dict[str, tuple[Candidate, ...] | None] = {}
 
@@ -324,8 +324,8 @@ class _Evacuation:
         return evacuation.OtherRequest(tuple(sorted(self.leaving)), tuple(self.moved), tuple(self.stays.values()))
 
     def report(self) -> evacuation.EvacuationReport:
-        before, cluster_before = self._load(self.observed)
-        _, cluster_after = self._load(self.state)
+        before, cluster_before = self._load(self.observed, asked=False)
+        _, cluster_after = self._load(self.state, asked=False)
         sets = job_sets(self.moved, lambda item: item.touched)
         numbered = [replace(item, job_set=number) for number, jobs in enumerate(sets, 1) for item in jobs]
         moved = [item.with_way_back(self.observed.nodes) for item in numbered]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from gpolicy.allocator.evacuation import EvacuationMode
@@ -9,6 +10,7 @@ from gpolicy.cluster.sources import SourceOptions, read_state
 from gpolicy.cluster.state import ClusterState
 from gpolicy.evacuate.evacuating import find_evacuation
 from gpolicy.evacuate.evacuation import EvacuationReport, EvacuationRequest
+from gpolicy.ganeti.vocabulary import Value
 from gpolicy.progress import after
 from gpolicy.report.evacuate_answer import evacuate_answer
 
@@ -48,3 +50,10 @@ def test_ctrl_c_keeps_what_hail_has_answered() -> None:
     assert set(moved(report)) == set(told[:2])
     assert moved(report).items() <= moved(find_evacuation(two_groups(), REQUEST)).items()
     assert told[2] in {item.instance for item in report.stays}
+
+
+def test_pictures_show_the_disk_that_there_is_whatever_ganeti_reports_to_hail() -> None:
+    state = two_groups()
+    own: dict[tuple[str, ...], Value] = {**state.cluster.own, ("enabled_disk_templates",): ["sharedfile", "drbd"]}
+    first_is_shared = replace(state, cluster=replace(state.cluster, own=own))
+    assert find_evacuation(first_is_shared, REQUEST).nodes_before == find_evacuation(state, REQUEST).nodes_before
