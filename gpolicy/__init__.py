@@ -15,44 +15,46 @@ if TYPE_CHECKING:
     from gpolicy.cluster.terms import Limits as Limits
     from gpolicy.drift.comparing import DriftReport as DriftReport
     from gpolicy.errors import GpolicyError as GpolicyError
-    from gpolicy.evacuate.evacuation import EvacuationReport as EvacuationReport
-    from gpolicy.evacuate.evacuation import EvacuationRequest as EvacuationRequest
-    from gpolicy.evacuate.evacuation import WavesReport as WavesReport
+    from gpolicy.evacuate.evacuation import (
+        EvacuationReport as EvacuationReport,
+        EvacuationRequest as EvacuationRequest,
+        WavesReport as WavesReport,
+    )
     from gpolicy.growth.filling_up import GrowthReport as GrowthReport
     from gpolicy.plan.plan import Plan as Plan
     from gpolicy.plan.plan_file import read_plan as read_plan
     from gpolicy.policy.loading import load_policy as load_policy
     from gpolicy.policy.model import Policy as Policy
-    from gpolicy.progress import Stop as Stop
-    from gpolicy.progress import after as after
-    from gpolicy.progress import after_work as after_work
+    from gpolicy.progress import Stop as Stop, after as after, after_work as after_work
     from gpolicy.remedy.remedy import RemedyReport as RemedyReport
     from gpolicy.render.script import render_script as render_script
-    from gpolicy.suggest.suggestion import SuggestReport as SuggestReport
-    from gpolicy.suggest.suggestion import SuggestRequest as SuggestRequest
-    from gpolicy.use_cases.changes import PlannedChange as PlannedChange
-    from gpolicy.use_cases.changes import PlanRequest as PlanRequest
-    from gpolicy.use_cases.changes import plan_change as plan_change
-    from gpolicy.use_cases.questions import CheckedPolicy as CheckedPolicy
-    from gpolicy.use_cases.questions import OpenedCluster as OpenedCluster
-    from gpolicy.use_cases.questions import PolicyError as PolicyError
-    from gpolicy.use_cases.questions import check_policy as check_policy
-    from gpolicy.use_cases.questions import count_capacity as count_capacity
-    from gpolicy.use_cases.questions import fill_group as fill_group
-    from gpolicy.use_cases.questions import find_drift as find_drift
-    from gpolicy.use_cases.questions import find_evacuation as find_evacuation
-    from gpolicy.use_cases.questions import find_remedy as find_remedy
-    from gpolicy.use_cases.questions import find_waves as find_waves
-    from gpolicy.use_cases.questions import forecast_capacity as forecast_capacity
-    from gpolicy.use_cases.questions import open_cluster as open_cluster
-    from gpolicy.use_cases.questions import place_instance as place_instance
-    from gpolicy.use_cases.questions import run_tests as run_tests
-    from gpolicy.use_cases.questions import show_policy as show_policy
-    from gpolicy.use_cases.questions import size_group as size_group
-    from gpolicy.use_cases.questions import suggest_sizes as suggest_sizes
+    from gpolicy.suggest.suggestion import SuggestReport as SuggestReport, SuggestRequest as SuggestRequest
+    from gpolicy.use_cases.changes import (
+        PlannedChange as PlannedChange,
+        PlanRequest as PlanRequest,
+        plan_change as plan_change,
+    )
+    from gpolicy.use_cases.questions import (
+        CheckedPolicy as CheckedPolicy,
+        OpenedCluster as OpenedCluster,
+        PolicyError as PolicyError,
+        check_policy as check_policy,
+        count_capacity as count_capacity,
+        fill_group as fill_group,
+        find_drift as find_drift,
+        find_evacuation as find_evacuation,
+        find_remedy as find_remedy,
+        find_waves as find_waves,
+        forecast_capacity as forecast_capacity,
+        open_cluster as open_cluster,
+        place_instance as place_instance,
+        run_tests as run_tests,
+        show_policy as show_policy,
+        size_group as size_group,
+        suggest_sizes as suggest_sizes,
+    )
     from gpolicy.what_if.filling import FullReport as FullReport
-    from gpolicy.what_if.sizing import SizeReport as SizeReport
-    from gpolicy.what_if.sizing import SizeRequest as SizeRequest
+    from gpolicy.what_if.sizing import SizeReport as SizeReport, SizeRequest as SizeRequest
 
 _BY_MODULE = {
     "analysis.capacity": "CapacityReport",

@@ -6,10 +6,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import lru_cache
-from typing import Final
+from typing import Final, Generic, TypeVar
 
 from gpolicy.data import read_data
 from gpolicy.printable import clipped, count
+
+_Value = TypeVar("_Value")
 
 HOUSE: Final = "house/"
 """Before the names of house rules, which have one code together."""
@@ -62,6 +64,14 @@ class Span:
         start, end = (self.line, self.column), (self.end_line, self.end_column)
         inside = (around.line, around.column) <= start and end <= (around.end_line, around.end_column)
         return self.file == around.file and inside
+
+
+@dataclass(frozen=True, slots=True)
+class Located(Generic[_Value]):
+    """A value of a document and its place."""
+
+    value: _Value
+    span: Span
 
 
 @dataclass(frozen=True, slots=True)

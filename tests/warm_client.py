@@ -9,8 +9,13 @@ import marshal
 import os
 import struct
 import sys
-from _socket import AF_UNIX, SCM_RIGHTS, SOCK_STREAM, SOL_SOCKET
-from _socket import socket as Socket  # noqa: N812 (socket.socket takes 20 ms to import)
+from _socket import (
+    AF_UNIX,
+    SCM_RIGHTS,
+    SOCK_STREAM,
+    SOL_SOCKET,
+    socket as Socket,  # noqa: N812 (socket.socket takes 20 ms to import)
+)
 
 
 def main() -> int:

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from gpolicy.allocator.engines import Narrowing
     from gpolicy.allocator.merge import Cluster
     from gpolicy.allocator.placement import Nodes
-    from gpolicy.allocator.request_options import RequestOptions
     from gpolicy.progress import Stop
 
 

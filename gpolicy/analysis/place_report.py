@@ -22,8 +22,7 @@ from gpolicy.analysis.hail import no_disk_words
 from gpolicy.analysis.wanted_instance import NEW, PlaceRequest
 from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import VolumeSize
-from gpolicy.ganeti.amounts import SIZE_STEP_MIB as STEP
-from gpolicy.ganeti.amounts import exact_size
+from gpolicy.ganeti.amounts import SIZE_STEP_MIB as STEP, exact_size
 from gpolicy.ganeti.htools_reading import HailParameters
 from gpolicy.printable import count, named, some
 

@@ -22,7 +22,7 @@ from gpolicy.findings import Accepted, Finding
 from gpolicy.json_values import json_text
 from gpolicy.opening import real_path
 from gpolicy.policy.files import policy_roots
-from gpolicy.policy.source_file import Files
+from gpolicy.policy.source_file import SETTINGS_MISTAKE, Files
 from gpolicy.printable import as_text, count, wrapped
 from gpolicy.report.forms import OWN_FORMS
 
@@ -60,7 +60,6 @@ def settings_mistakes(paths: Iterable[Path]) -> list[Finding]:
     found = []
     for file in files.values():
         from gpolicy.fleet.named_clusters import refuse_contradictions  # noqa: PLC0415
-        from gpolicy.policy.source_file import SETTINGS_MISTAKE  # noqa: PLC0415
 
         try:
             refuse_contradictions(file)

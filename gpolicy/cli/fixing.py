@@ -19,7 +19,7 @@ from gpolicy.opening import FileToWrite, reason
 from gpolicy.policy.files import Boundary, boundary, policy_files
 from gpolicy.policy.yaml_reader import MAX_BYTES
 from gpolicy.printable import as_text, count, printable, write_diff
-from gpolicy.writing.new_files import replace_files, replacements_of
+from gpolicy.writing.new_files import Replacement, replace_files, replacements_of
 
 _LONG = 500  # lines of a part that is cut
 _COMMON = 20  # a line that occurs more often says nothing about where two texts agree
@@ -220,8 +220,6 @@ def _complain(item: _Done) -> bool:
 
 def _write(changed: list[_Done]) -> list[_Done]:
     """Write the files except those behind links, which are reported; return the written ones."""
-    from gpolicy.writing.new_files import Replacement, replace_files  # noqa: PLC0415
-
     replacements, written = [], []
     for item in changed:
         assert item.within is not None  # noqa: S101 (standard input is not written)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import gpolicy
-from gpolicy.cli.options import STATE_VARIABLE, Clusters, MaybeClusters, RapiOptions, as_option, source_options
+from gpolicy.cli.options import STATE_VARIABLE, Clusters, MaybeClusters, Outputs, RapiOptions, as_option, source_options
 from gpolicy.cli.output import Report, show_report
 from gpolicy.cli.terminal import working
 from gpolicy.cluster.sources import FILE_SCHEMES, SourceOptions
@@ -22,7 +22,6 @@ from gpolicy.report.forms import SUFFIXES
 
 if TYPE_CHECKING:
     from gpolicy.checking.checking import Members
-    from gpolicy.cli.options import Outputs
     from gpolicy.cluster.state import ClusterState
     from gpolicy.fleet.named_clusters import NamedCluster, RolloutSettings
     from gpolicy.what_if.supposing import WhatIf

@@ -18,7 +18,7 @@ from gpolicy.cluster.state import ClusterState
 from gpolicy.drift.comparing import Drift, DriftReport, find_drift
 from gpolicy.drift.units import How, ObjectUnits, TagUnits, Unit, ValueUnits
 from gpolicy.errors import GpolicyError
-from gpolicy.findings import Finding, Severity, Span, told
+from gpolicy.findings import Finding, Located, Severity, Span, told
 from gpolicy.forecast.telling import FORECAST
 from gpolicy.opening import real_path
 from gpolicy.plan.changes import MEMBERSHIP, NAME, TAGS, ChangeAction, Key, is_chosen, key_of
@@ -26,7 +26,6 @@ from gpolicy.plan.diff import Difference, diff
 from gpolicy.policy.files import policy_files
 from gpolicy.policy.loading import load_files, load_policy
 from gpolicy.policy.model import GroupPolicy, NodeSetPolicy, Policy
-from gpolicy.policy.source_file import Located
 from gpolicy.printable import some
 from gpolicy.resolve.desired import Desired, resolve
 from gpolicy.writing.value_edits import Draft, UnwritableError, ValuePlace

@@ -31,7 +31,7 @@ from gpolicy.analysis.allocator_input import Unknown, aside, cluster_data, requi
 from gpolicy.analysis.basis import Settled, node_uses, origin_of, settle
 from gpolicy.analysis.binding import of_move
 from gpolicy.analysis.hail import decisive, hails_cluster, not_tried, without_parameters
-from gpolicy.analysis.loaded_state import basis_notes
+from gpolicy.analysis.loaded_state import basis_notes, load_state
 from gpolicy.analysis.place_report import Candidate
 from gpolicy.analysis.wanted_instance import unmade
 from gpolicy.cluster.state import ClusterState, LiveInstance
@@ -311,7 +311,6 @@ class _Evacuation:
 
     def _breaks(self) -> tuple[str, ...]:
         """Return what is wrong after the moves, and was not before."""
-        from gpolicy.analysis.loaded_state import load_state  # noqa: PLC0415 (few ask)
         from gpolicy.remedy.remedy import begin_remedy  # noqa: PLC0415
 
         before, after = (

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Callable, Mapping, Sequence, Set as AbstractSet
 from shlex import join
 
 from gpolicy.allocator.cluster_data import NO_NODE, DiskTemplate, InstanceStatus, Node

@@ -14,13 +14,12 @@ from typing import Any, Final
 from gpolicy.cluster.state import ClusterState, LiveGroup, LiveNode, Resources
 from gpolicy.cluster.terms import Terms, under_terms
 from gpolicy.cluster.volume_pools import VolumePool, pools_of
-from gpolicy.findings import Finding, Span
+from gpolicy.findings import Finding, Located, Span
 from gpolicy.ganeti.parameters import as_word, canonical, fill, parameter_at, position
 from gpolicy.ganeti.vocabulary import Level, Path, Value, Values
 from gpolicy.plan import changes
 from gpolicy.plan.changes import MEMBERSHIP, NEW_GROUP, TAGS, Change, ChangeAction, NotCompared, new_names, words
 from gpolicy.policy.model import INHERIT, Leaves, OwnedPrefix, Policy
-from gpolicy.policy.source_file import Located
 from gpolicy.printable import some
 from gpolicy.resolve.desired import Desired, DesiredGroup, DesiredNode, resolve, terms_of
 

@@ -17,7 +17,7 @@ from gpolicy.cluster.state import Identity, Snapshot, Unreadable
 from gpolicy.cluster.state_files import read_time
 from gpolicy.cluster.terms import HYPERVISORS, VOLUME_GROUP, GroupTerms, Limits, Promise, Terms, VolumeTerms
 from gpolicy.errors import InputError
-from gpolicy.findings import Finding, Severity, Span
+from gpolicy.findings import Finding, Located, Severity, Span
 from gpolicy.ganeti.amounts import GREATEST_OVERSUBSCRIPTION, MOST_NODE_FAILURES
 from gpolicy.ganeti.htools_reading import ALLOCATOR_PARAMETERS
 from gpolicy.ganeti.parameters import canonical
@@ -32,7 +32,6 @@ from gpolicy.plan.step import Procedure
 from gpolicy.plan.steps import StepBasis, make_steps
 from gpolicy.plan.trust import Signers, contradictions, first_difference, rebuilt, signer_of
 from gpolicy.policy.kinds import BUILT_IN, Guard, Measure
-from gpolicy.policy.source_file import Located
 from gpolicy.printable import one_line
 from gpolicy.provenance import Provenance
 

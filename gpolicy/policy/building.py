@@ -6,14 +6,16 @@ import math
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
-from gpolicy.findings import Finding, Span
+from gpolicy.findings import Finding, Located, Span
 from gpolicy.ganeti.amounts import parse_bounded_size, parse_rate, round_size
 from gpolicy.ganeti.parameters import FAMILIES, as_word, canonical, parameter_at
 from gpolicy.ganeti.vocabulary import SPEC_SIZES, TAG_FAMILIES, Level, Parameter, Path, Type, Value
 from gpolicy.policy import edits, model, source_file
-from gpolicy.policy.source_file import Located, Pointer, T, YamlDocument, last_key, place_name
+from gpolicy.policy.source_file import Pointer, YamlDocument, last_key, place_name
+
+T = TypeVar("T")
 
 Report = Callable[[Finding], None]
 

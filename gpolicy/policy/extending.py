@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import fields, replace
 from typing import Any, Final, TypeVar, cast
 
-from gpolicy.findings import Finding, Related
+from gpolicy.findings import Finding, Located, Related
 from gpolicy.ganeti.vocabulary import Path
 from gpolicy.policy.kinds import KIND_NAMES
 from gpolicy.policy.model import Declared, Hardware, Leaf, Leaves
-from gpolicy.policy.source_file import ALIAS_BOMB, EXTENDS_CONFLICT, EXTENDS_CYCLE, Located, YamlDocument
+from gpolicy.policy.source_file import ALIAS_BOMB, EXTENDS_CONFLICT, EXTENDS_CYCLE, YamlDocument
 
 Object = TypeVar("Object", bound=Declared)
 Values = TypeVar("Values", bound=Declared | Hardware)

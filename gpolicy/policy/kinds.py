@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
 
-from gpolicy.findings import HOUSE, Severity, Span
+from gpolicy.findings import HOUSE, Located, Severity, Span
 from gpolicy.policy.building import Builder, DocumentReader, Report
 from gpolicy.policy.scenario_building import build_scenarios
-from gpolicy.policy.source_file import Located, Pointer, YamlDocument
+from gpolicy.policy.source_file import Pointer, YamlDocument
 
 
 class Measure(StrEnum):

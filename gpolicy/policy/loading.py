@@ -12,7 +12,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, Final, TypeVar
 
 from gpolicy.errors import InputError
-from gpolicy.findings import BASE_FILE, Finding, Related, Span, copied
+from gpolicy.findings import BASE_FILE, Finding, Located, Related, Span, copied
 from gpolicy.guessing import MOST_KNOWN, closest, did_you_mean
 from gpolicy.opening import real_path
 from gpolicy.policy import files, source_file
@@ -21,7 +21,7 @@ from gpolicy.policy.extending import Bases, Extender
 from gpolicy.policy.kinds import KINDS, OBJECTS, Guard
 from gpolicy.policy.model import ClusterPolicy, Declared, GroupPolicy, NodeSetPolicy, Policy
 from gpolicy.policy.scenario import Scenario
-from gpolicy.policy.source_file import Located, SourceFile, YamlDocument
+from gpolicy.policy.source_file import SourceFile, YamlDocument
 from gpolicy.policy.yaml_reader import read_yaml
 from gpolicy.printable import some
 

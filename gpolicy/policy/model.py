@@ -17,10 +17,10 @@ from functools import lru_cache
 from itertools import islice, product
 from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
 
-from gpolicy.findings import Finding, Severity, Span
+from gpolicy.findings import Finding, Located, Severity, Span
 from gpolicy.ganeti.releases import DEFAULT_VERSION, release_of
 from gpolicy.ganeti.vocabulary import Level, Path, Value
-from gpolicy.policy.source_file import Located, Pointer, SourceFile, YamlDocument
+from gpolicy.policy.source_file import Pointer, SourceFile, YamlDocument
 
 if TYPE_CHECKING:
     import pathlib

@@ -9,8 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from gpolicy.findings import Span
-from gpolicy.policy.source_file import Located
+from gpolicy.findings import Located, Span
 
 MOST_NODES = 1000
 """Simulated nodes of one test."""

@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from dataclasses import fields
 from typing import Any, Final, cast
 
+from gpolicy.findings import Located
 from gpolicy.guessing import did_you_mean_one_of
 from gpolicy.policy import scenario
-from gpolicy.policy.building import DocumentReader, Report
-from gpolicy.policy.source_file import WRONG_VALUE, Located, Pointer, T, YamlDocument
+from gpolicy.policy.building import DocumentReader, Report, T
+from gpolicy.policy.source_file import WRONG_VALUE, Pointer, YamlDocument
 
 _SIZES: Final = frozenset({"memory", "memory_node", "disk", "memory-size", "minmem"})
 _FIELDS: Final = {

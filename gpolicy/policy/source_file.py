@@ -13,9 +13,9 @@ from bisect import bisect_right
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Final
 
-from gpolicy.findings import UNREADABLE, Edit, Finding, Span, error_rule, warning_rule
+from gpolicy.findings import UNREADABLE, Edit, Finding, Located, Span, error_rule, warning_rule
 
 UNREADABLE_FILE: Final = error_rule("GP001", "unreadable-file", UNREADABLE)
 YAML_SYNTAX: Final = error_rule("GP002", "yaml-syntax", UNREADABLE)
@@ -46,8 +46,6 @@ Mark = tuple[int, int, int, int]
 
 Pointer = tuple[str | int, ...]
 """The keys and indices from a document's root to a value."""
-
-T = TypeVar("T")
 
 BREAKS: Final = "\n\r\x85\u2028\u2029"
 """The line ends of YAML's parser, besides a carriage return with a line feed."""
@@ -278,14 +276,6 @@ class YamlDocument:
             first, value, mark = entry
             mark = first if of_key and depth == len(pointer) else mark
         return mark
-
-
-@dataclass(frozen=True, slots=True)
-class Located(Generic[T]):
-    """A value of a document and its place."""
-
-    value: T
-    span: Span
 
 
 def place_name(pointer: Pointer) -> str:

@@ -13,8 +13,7 @@ from gpolicy.evacuate import evacuation
 from gpolicy.ganeti.commands import shell_line
 from gpolicy.json_values import COUNT, FROM_ONE, TEXTS, Document, Key, Many, Shape
 from gpolicy.printable import Tone, count, some
-from gpolicy.remedy.saved_remedy import FORMAT_VERSION as REMEDY_VERSION
-from gpolicy.remedy.saved_remedy import SAVED, SavedRemedy
+from gpolicy.remedy.saved_remedy import FORMAT_VERSION as REMEDY_VERSION, SAVED, SavedRemedy
 from gpolicy.report import answer
 from gpolicy.report.capacity_json import head
 from gpolicy.report.glossary import FAILURES

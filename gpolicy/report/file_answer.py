@@ -10,8 +10,7 @@ from typing import Final
 from gpolicy.apply import journals
 from gpolicy.cluster.json_input import parse_json, read_bytes
 from gpolicy.cluster.record import Record, shown
-from gpolicy.cluster.state_files import KIND as SNAPSHOT
-from gpolicy.cluster.state_files import parse_snapshot
+from gpolicy.cluster.state_files import KIND as SNAPSHOT, parse_snapshot
 from gpolicy.errors import InputError
 from gpolicy.json_values import json_text
 from gpolicy.plan.plan import ANSWER, Plan
@@ -22,8 +21,7 @@ from gpolicy.report.answer import NOTHING, Answer, Number, Section, Table
 from gpolicy.report.answer_file import read_answer
 from gpolicy.report.plan_answer import plan_answer
 from gpolicy.report.show_answer import show_answer
-from gpolicy.rollout.rollout_run import FORMAT_VERSION as ROLLOUT_VERSION
-from gpolicy.rollout.rollout_run import KIND as ROLLOUT
+from gpolicy.rollout.rollout_run import FORMAT_VERSION as ROLLOUT_VERSION, KIND as ROLLOUT
 from gpolicy.show.effective_policy import effective_state
 
 _HEADINGS: Final = ("time (UTC)", Number("job"), "what", "how")

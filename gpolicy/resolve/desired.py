@@ -12,12 +12,11 @@ from typing import Any
 
 from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import COUNTED, HYPERVISORS, VOLUME_GROUP, GroupTerms, Limits, Promise, Terms, VolumeTerms
-from gpolicy.findings import AMBIGUOUS, NO_PLAN, Finding, Related, Span, error_rule
+from gpolicy.findings import AMBIGUOUS, NO_PLAN, Finding, Located, Related, Span, error_rule
 from gpolicy.ganeti.vocabulary import Level, Path, Values
 from gpolicy.guessing import MOST_GUESSES, MOST_KNOWN, closest, is_one_slip, name_meant
 from gpolicy.policy import model
 from gpolicy.policy.model import ClusterPolicy, Declared, GroupPolicy, Leaf, Leaves, NodeSetPolicy, Policy
-from gpolicy.policy.source_file import Located
 
 _Claim = tuple[str, Located[str]]  # the name of a group, and what of its list matches a node
 _LETTERS = re.compile(r"[^\d.]*+")

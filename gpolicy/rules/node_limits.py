@@ -11,11 +11,10 @@ from gpolicy.checking.pairs import Pair, amount, comparable
 from gpolicy.cluster.state import LiveNode, Resources
 from gpolicy.cluster.terms import VolumeSize, VolumeTerms
 from gpolicy.cluster.volume_pools import VolumePool, VolumePools, volume_pools
-from gpolicy.findings import Related, Span
+from gpolicy.findings import Located, Related, Span
 from gpolicy.ganeti.htools_reading import hail_parameters
 from gpolicy.ganeti.vocabulary import HYPERVISORS, Path
 from gpolicy.policy.model import ClusterPolicy, GroupPolicy, Hardware, Leaf
-from gpolicy.policy.source_file import Located
 from gpolicy.resolve.desired import volume_terms
 from gpolicy.rules.shared import in_force, of_cluster
 

@@ -12,14 +12,13 @@ from typing import Any, Final, TypeVar, cast
 
 from gpolicy.checking.context import MINMAX, Context
 from gpolicy.checking.rule import Hit, hit, see
-from gpolicy.findings import Related, Span
+from gpolicy.findings import Located, Related, Span
 from gpolicy.ganeti.parameters import PARAMETERS, default_in, parameter_at
 from gpolicy.ganeti.vocabulary import Level, Path, Reach, Type, Value
 from gpolicy.guessing import did_you_mean_one_of, name_meant
 from gpolicy.policy import model
 from gpolicy.policy.model import ClusterPolicy, Declared, GroupPolicy, Leaf, NodeSetPolicy
 from gpolicy.policy.scenario import Scenario, Sizes
-from gpolicy.policy.source_file import Located
 from gpolicy.printable import listed, named
 
 ALLOC_POLICY: Final[Path] = ("alloc_policy",)

@@ -16,11 +16,10 @@ from typing import Any
 
 from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import STATES
-from gpolicy.findings import Span
+from gpolicy.findings import Located, Span
 from gpolicy.ganeti.parameters import INHERITED_FAMILIES, fill, position
 from gpolicy.ganeti.vocabulary import Level, Path, Value, Values
 from gpolicy.policy.model import INHERIT, Declared, GroupPolicy, Leaf, NodeSetPolicy, Policy
-from gpolicy.policy.source_file import Located
 
 
 class Declaration(StrEnum):

@@ -21,8 +21,7 @@ from gpolicy.analysis.capacity import spec_values
 from gpolicy.analysis.counted_cluster import Fit
 from gpolicy.cluster.terms import VolumeSize
 from gpolicy.errors import RequestError
-from gpolicy.ganeti.amounts import SIZE_STEP_MIB as STEP
-from gpolicy.ganeti.amounts import round_size
+from gpolicy.ganeti.amounts import SIZE_STEP_MIB as STEP, round_size
 from gpolicy.ganeti.vocabulary import MAX_DISKS, MAX_NICS, Values
 from gpolicy.suggest.tiling import Amounts, Ground, Tiling
 

@@ -23,12 +23,12 @@ from gpolicy.analysis.violations import AllowedSizes, PolicyViolation, allowed_s
 from gpolicy.analysis.wanted_instance import PlaceRequest, Unmade, of_pair, unmade
 from gpolicy.cluster.state import ClusterState, LiveInstance
 from gpolicy.cluster.terms import Limits, limited
+from gpolicy.findings import Located
 from gpolicy.ganeti.amounts import exact_size
 from gpolicy.ganeti.parameters import fill
 from gpolicy.ganeti.vocabulary import Level, Path
 from gpolicy.policy.model import Policy
 from gpolicy.policy.scenario import CapacityQuestion, Expectation, Scenario, Sizes
-from gpolicy.policy.source_file import Located
 from gpolicy.printable import count
 from gpolicy.progress import silent
 from gpolicy.testing.outcome import CannotRunError, Check, checked, errors_at, instance_of, known_name

@@ -14,10 +14,9 @@ from gpolicy.analysis.wanted_instance import allowed_templates, enabled_template
 from gpolicy.cluster.state import ClusterState, LiveDisk, LiveInstance, LiveNode, Resources
 from gpolicy.cluster.terms import SpindleFault, spindle_refusal
 from gpolicy.errors import GpolicyError
-from gpolicy.findings import Span
+from gpolicy.findings import Located, Span
 from gpolicy.policy.model import Policy
 from gpolicy.policy.scenario import Action, Existing, Expectation, Sizes
-from gpolicy.policy.source_file import Located
 from gpolicy.what_if.load import with_all
 
 

@@ -26,7 +26,7 @@ from gpolicy.cluster.htools_sources import built_in_values
 from gpolicy.cluster.state import ClusterObject, ClusterState, LiveGroup, LiveNode, PhysicalVolume, Resources
 from gpolicy.cluster.state_files import parse_snapshot
 from gpolicy.errors import GpolicyError
-from gpolicy.findings import Severity
+from gpolicy.findings import Located, Severity
 from gpolicy.ganeti.parameters import fill
 from gpolicy.ganeti.vocabulary import Level, Values
 from gpolicy.guessing import did_you_mean_one_of
@@ -37,7 +37,6 @@ from gpolicy.policy.files import boundary
 from gpolicy.policy.loading import LARGEST_SNAPSHOT
 from gpolicy.policy.model import GroupPolicy, Policy, promised_nodes
 from gpolicy.policy.scenario import Action, Machine, Scenario, SimulatedGroup, SimulatedNode, Stage, StageEdit
-from gpolicy.policy.source_file import Located
 from gpolicy.printable import count
 from gpolicy.resolve.desired import promise_of, terms_of
 from gpolicy.testing.checks import check_capacity, check_conformity, check_place, check_redundancy

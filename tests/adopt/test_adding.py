@@ -9,8 +9,7 @@ from datetime import date
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from gpolicy.adopt.adopting import Addition, adopt, adopt_new
 from gpolicy.cli.running import run

@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from datetime import date
 from pathlib import Path
 
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from gpolicy.adopt.adopting import Adopted, adopt
 from gpolicy.cluster.state import ClusterState
@@ -16,8 +15,7 @@ from gpolicy.forecast.telling import FORECAST
 from gpolicy.formatting.formatting import format_text
 from gpolicy.ganeti.parameters import default_in, parameter_at
 from gpolicy.ganeti.releases import DEFAULT_VERSION, release_of
-from gpolicy.ganeti.vocabulary import Level, Value
-from gpolicy.ganeti.vocabulary import Path as ValuePath
+from gpolicy.ganeti.vocabulary import Level, Path as ValuePath, Value
 from gpolicy.impact.declared_guards import verdicts_on
 from gpolicy.plan.diff import prospect
 from gpolicy.plan.plan import make_plan

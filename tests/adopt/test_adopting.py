@@ -14,8 +14,7 @@ from gpolicy.cluster.state import ClusterObject, ClusterState, LiveGroup, LiveNo
 from gpolicy.cluster.state_files import write_snapshot
 from gpolicy.forecast.telling import FORECAST
 from gpolicy.ganeti.parameters import fill
-from gpolicy.ganeti.vocabulary import Level, Value, Values
-from gpolicy.ganeti.vocabulary import Path as ValuePath
+from gpolicy.ganeti.vocabulary import Level, Path as ValuePath, Value, Values
 from gpolicy.plan.plan import Plan, make_plan
 from gpolicy.policy.loading import load_policy
 from gpolicy.policy.model import Policy

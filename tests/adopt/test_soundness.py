@@ -7,8 +7,7 @@ from datetime import date
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from gpolicy.adopt.adopting import adopt
 from gpolicy.adopt.soundness import file_names

@@ -7,8 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from gpolicy.allocator.balancing import Goal, Search, balance, engine_search, law_search
 from gpolicy.allocator.cluster_data import NO_NODE, DiskTemplate, FailReason

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from gpolicy.allocator.cluster_data import DiskTemplate, Group, Instance, InstanceStatus
 from gpolicy.allocator.compiled_allocation import limited_allocator, refuse_minutes

@@ -14,8 +14,7 @@ from pathlib import Path
 import pytest
 
 from gpolicy.allocator.balancing import Goal, balance, engine_search
-from gpolicy.allocator.cluster_data import Disk, DiskTemplate
-from gpolicy.allocator.cluster_data import SpecPair as Pair
+from gpolicy.allocator.cluster_data import Disk, DiskTemplate, SpecPair as Pair
 from gpolicy.allocator.engines import compiled_attempt, compiled_dedicated, compiled_redundancy, engine_cluster
 from gpolicy.allocator.merge import Cluster
 from gpolicy.allocator.native.library import Leaving, MoveRules, Unlisted

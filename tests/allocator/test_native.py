@@ -13,8 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from gpolicy.allocator import engines
 from gpolicy.allocator.cluster_data import NO_NODE, DiskTemplate

@@ -5,8 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 
-from hypothesis import event, given
-from hypothesis import strategies as st
+from hypothesis import event, given, strategies as st
 
 from gpolicy.allocator.cluster_data import DiskTemplate, Group, Instance, InstanceStatus, SpecPair
 from gpolicy.allocator.merge import ClusterData

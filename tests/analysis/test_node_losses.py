@@ -9,8 +9,7 @@ from itertools import combinations, product
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from gpolicy.allocator.cluster_data import NO_NODE, DiskTemplate, FailReason, Instance, Node
 from gpolicy.allocator.instance_moves import InstanceMove, MoveKind, apply_move

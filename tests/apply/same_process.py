@@ -18,8 +18,7 @@ from unittest.mock import patch
 
 import pytest
 
-from gpolicy.apply import carrying, job_runners
-from gpolicy.apply import jobs as queued
+from gpolicy.apply import carrying, job_runners, jobs as queued
 from gpolicy.cli.running import run
 from gpolicy.cluster import rapi_client
 from gpolicy.fleet import workers

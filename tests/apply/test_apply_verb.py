@@ -27,8 +27,7 @@ from tests.apply import pretend_rapi
 from tests.apply.pretend_ganeti import fails, then
 from tests.apply.pretend_rapi import PASSWORD, USER, Server
 from tests.apply.same_process import gpolicy, reach_directly, wait_for, wait_for_nothing
-from tests.cli.command_line import FOUR_STEPS, HEEDING, ROOT, written_to
-from tests.cli.command_line import gpolicy_child as gpolicy_process
+from tests.cli.command_line import FOUR_STEPS, HEEDING, ROOT, gpolicy_child as gpolicy_process, written_to
 
 FINE, FINDINGS, CHANGES, COULD_NOT_RUN = range(4)
 

@@ -12,8 +12,7 @@ from typing import Any
 
 import jsonschema
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from gpolicy.apply.carrying import CarryingError
 from gpolicy.apply.journals import (

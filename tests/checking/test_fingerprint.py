@@ -1,7 +1,6 @@
 from __future__ import annotations
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from gpolicy.checking.baseline import fingerprint, unique_fingerprints
 from gpolicy.findings import Finding, Severity, Span

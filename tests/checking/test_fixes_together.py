@@ -2,8 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from gpolicy.checking.fixing import applied, without_overlap
 from gpolicy.findings import Edit, Finding, Fix, Severity, Span

@@ -6,8 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from gpolicy.checking.catalogue import CATALOGUE, ignored_codes, rules_named, selects_nothing, severities_by_code
 from gpolicy.checking.settings import DEFAULT, Settings

@@ -12,8 +12,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from gpolicy.cluster import master as masters
-from gpolicy.cluster import volume_pools
+from gpolicy.cluster import master as masters, volume_pools
 from gpolicy.cluster.credentials import Credentials
 from gpolicy.cluster.process import Output
 from gpolicy.cluster.rapi import read_rapi

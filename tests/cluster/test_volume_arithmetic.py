@@ -6,13 +6,11 @@ import json
 import subprocess
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from gpolicy.cluster.terms import VolumeSize, VolumeTerms, sizes_differ
-from gpolicy.findings import Span
+from gpolicy.findings import Located, Span
 from gpolicy.policy.model import Hardware
-from gpolicy.policy.source_file import Located
 from gpolicy.rules.node_limits import total_disk
 from tests.ganeti.real_ganeti import TREES
 

@@ -6,8 +6,7 @@ from dataclasses import replace
 from datetime import date
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from gpolicy.checking.settings import Settings
 from gpolicy.cluster.state import ClusterState, Identity, Unreadable

@@ -8,8 +8,7 @@ from datetime import date
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from jsonschema import Draft7Validator
 from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families

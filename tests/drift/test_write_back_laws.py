@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import yaml
-from hypothesis import HealthCheck, event, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, event, given, settings, strategies as st
 
 from gpolicy.cluster.state import ClusterState
 from gpolicy.drift.comparing import find_drift

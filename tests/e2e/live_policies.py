@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from gpolicy.cluster.state import ClusterState
 from gpolicy.ganeti.parameters import parameter_at
-from gpolicy.ganeti.vocabulary import Level
-from gpolicy.ganeti.vocabulary import Path as ValuePath
+from gpolicy.ganeti.vocabulary import Level, Path as ValuePath
 from tests.e2e.parameter_values import two_values
 from tests.strategies import ENABLED, Document, policies
 

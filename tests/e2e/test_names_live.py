@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from gpolicy.ganeti.vocabulary import Level, Type
-from gpolicy.ganeti.vocabulary import Path as ValuePath
+from gpolicy.ganeti.vocabulary import Level, Path as ValuePath, Type
 from tests.e2e.carried_out import ROUTES, Way, write_policy
 from tests.e2e.live_cluster import LiveCluster, content, differing, gpolicy
 from tests.e2e.parameter_values import GROUP, NODE, free_text, policy_documents

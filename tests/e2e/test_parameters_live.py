@@ -10,8 +10,7 @@ import pytest
 
 from gpolicy.cluster.state import ClusterState
 from gpolicy.ganeti.commands import only_route
-from gpolicy.ganeti.vocabulary import Level, Values
-from gpolicy.ganeti.vocabulary import Path as ValuePath
+from gpolicy.ganeti.vocabulary import Level, Path as ValuePath, Values
 from tests.e2e.carried_out import ROUTES, Way, write_policy
 from tests.e2e.live_cluster import LiveCluster
 from tests.e2e.parameter_values import (

@@ -13,8 +13,7 @@ from typing import Any
 import pytest
 
 from gpolicy.analysis.violations import ParameterBreach
-from gpolicy.ganeti.vocabulary import DEFAULT_MAX, DEFAULT_MIN
-from gpolicy.ganeti.vocabulary import Path as ValuePath
+from gpolicy.ganeti.vocabulary import DEFAULT_MAX, DEFAULT_MIN, Path as ValuePath
 from tests.e2e.carried_out import ROUTES, Way, write_policy
 from tests.e2e.crowded import crowd
 from tests.e2e.given_directly import Real, bounds

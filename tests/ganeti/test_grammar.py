@@ -6,8 +6,7 @@ import os
 import subprocess
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from gpolicy.ganeti.commands import (
     bounds,

@@ -9,8 +9,7 @@ from functools import cache
 from typing import Any, Final
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from gpolicy.adopt.soundness import policy_of
 from gpolicy.checking.catalogue import CATALOGUE

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from gpolicy.ganeti.amounts import compared_sizes, exact_size, parse_size_exact, rough_size
 

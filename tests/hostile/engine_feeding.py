@@ -14,8 +14,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from types import FrameType
 
-from gpolicy.allocator.balancing import Goal, Search, engine_search, law_search
-from gpolicy.allocator.balancing import balance as balance_nodes
+from gpolicy.allocator.balancing import Goal, Search, balance as balance_nodes, engine_search, law_search
 from gpolicy.allocator.cluster_data import DEFAULT_POLICY, NO_NODE
 from gpolicy.allocator.compiled_allocation import CompiledAllocator
 from gpolicy.allocator.engines import compiled_attempt, compiled_redundancy

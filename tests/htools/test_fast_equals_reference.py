@@ -8,8 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 import pytest
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
+from hypothesis import example, given, settings, strategies as st
 
 from gpolicy.allocator.cluster_data import Disk, DiskTemplate, Instance, InstanceStatus, Node
 from gpolicy.allocator.compiled_allocation import CompiledAllocator

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING
 
 from gpolicy.analysis.size_words import PairNames
 from gpolicy.analysis.violations import Verdict, allowed_sizes, verdict_on
-from gpolicy.impact import capacity_change as capacity
-from gpolicy.impact import comparison as violations
-from gpolicy.impact import exclusive_storage_change as storage
-from gpolicy.impact import impact
+from gpolicy.impact import (
+    capacity_change as capacity,
+    comparison as violations,
+    exclusive_storage_change as storage,
+    impact,
+)
 from gpolicy.impact.comparison import Sides
 from gpolicy.progress import Tell, silent
 

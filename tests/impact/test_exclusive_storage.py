@@ -13,7 +13,7 @@ from gpolicy.cluster.process import Output
 from gpolicy.cluster.state import ClusterState, LiveDisk, LiveInstance, Resources
 from gpolicy.cluster.terms import GroupTerms, VolumeTerms
 from gpolicy.cluster.volume_pools import VolumesFrom, from_master
-from gpolicy.findings import Span
+from gpolicy.findings import Located, Span
 from gpolicy.ganeti.vocabulary import Values
 from gpolicy.impact.exclusive_storage_change import (
     DiskTrouble,
@@ -27,7 +27,6 @@ from gpolicy.impact.exclusive_storage_change import (
     VolumeGroup,
 )
 from gpolicy.policy.model import Hardware
-from gpolicy.policy.source_file import Located
 from tests.impact.changes import exclusive_storage_change
 from tests.impact.clusters_by_hand import cluster
 from tests.impact.transcripts import CLUSTERS

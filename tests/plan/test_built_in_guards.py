@@ -8,12 +8,11 @@ import pytest
 
 from gpolicy.cluster.state import LiveInstance, Unreadable
 from gpolicy.errors import RequestError
-from gpolicy.findings import Span
+from gpolicy.findings import Located, Span
 from gpolicy.ganeti.vocabulary import DEFAULT_MAX, DEFAULT_MIN, Level, Value, Values
 from gpolicy.plan.built_in_guards import GUARDS, OVERRIDABLE, check_allowed
 from gpolicy.policy.kinds import BUILT_IN, Guard, Measure
 from gpolicy.policy.model import Policy
-from gpolicy.policy.source_file import Located
 from tests.plan.planned import cluster, failed, plan_for, recorded, with_node
 from tests.strategies import instance
 

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path as FilePath
 from typing import Any
 
-from hypothesis import HealthCheck, Phase, event, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, Phase, event, given, settings, strategies as st
 
 from gpolicy.cluster.state import ClusterState
 from gpolicy.ganeti.commands import Command

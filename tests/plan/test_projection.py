@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from hypothesis import Phase, event, find, given, settings
-from hypothesis import strategies as st
+from hypothesis import Phase, event, find, given, settings, strategies as st
 
 from gpolicy.cluster.htools_sources import read_text_file
 from gpolicy.cluster.state import HIDDEN_BY_RAPI, HIDDEN_OWN, ClusterState, LiveGroup, Unreadable, hidden_in_text

@@ -12,8 +12,7 @@ from types import NoneType
 from typing import Any, Final
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 from hypothesis.strategies import DrawFn
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from gpolicy.json_values import json_text
 from gpolicy.policy.loading import load_policy

@@ -6,15 +6,14 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
-from gpolicy.findings import Finding, Span
+from gpolicy.findings import Finding, Located, Span
 from gpolicy.policy.kinds import Measure
 from gpolicy.policy.loading import LARGEST_SNAPSHOT, load_policy
 from gpolicy.policy.model import MOST_NODES, GroupPolicy, Policy, promised_nodes
 from gpolicy.policy.scenario import Action, DiskSize, Machine, Number
-from gpolicy.policy.source_file import Located, SourceFile, YamlDocument
+from gpolicy.policy.source_file import SourceFile, YamlDocument
 
 HEAD = "gpolicy: v1\nkind: Test\ntests:\n  - name: t\n"
 CHECK = "    check_instance: {memory-size: 1G}\n    expect: {refused: true}\n"

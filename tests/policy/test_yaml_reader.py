@@ -4,8 +4,7 @@ import time
 
 import pytest
 import yaml
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from gpolicy.policy import yaml_reader
 from gpolicy.policy.source_file import YamlDocument, YamlMapping, YamlSequence

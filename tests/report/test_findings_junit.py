@@ -2,8 +2,7 @@ from __future__ import annotations
 
 import xml.etree.ElementTree as ET
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from gpolicy.findings import Accepted, Finding, Severity, Span
 from gpolicy.report.junit import findings_junit

@@ -3,8 +3,7 @@ from __future__ import annotations
 import time
 import unicodedata
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from gpolicy.findings import Finding, Related, Severity, Span
 from gpolicy.policy.source_file import SourceFile, YamlMapping

@@ -4,8 +4,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from gpolicy.findings import Finding, Severity, Span
 from gpolicy.impact.impact import Impact

@@ -11,8 +11,7 @@ from html import unescape
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from gpolicy.allocator.cluster_data import Spec
 from gpolicy.analysis.basis import NodeUse, node_uses

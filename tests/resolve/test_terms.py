@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from gpolicy.cluster.terms import GroupTerms, Limits, Promise, VolumeTerms
-from gpolicy.findings import Span
+from gpolicy.findings import Located, Span
 from gpolicy.policy.model import Hardware
-from gpolicy.policy.source_file import Located
 from gpolicy.resolve.desired import promise_of, resolve, terms_of
 from tests.resolve.test_desired import group_document, policy_of, state_of
 

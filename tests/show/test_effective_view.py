@@ -11,8 +11,7 @@ from jsonschema import Draft7Validator
 
 from gpolicy.data import data_directory
 from gpolicy.ganeti.parameters import fill
-from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS, Level
-from gpolicy.ganeti.vocabulary import Path as ValuePath
+from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS, Level, Path as ValuePath
 from gpolicy.json_values import json_text
 from gpolicy.policy.loading import load_policy
 from gpolicy.policy.model import INHERIT, Policy

@@ -276,7 +276,6 @@ def size(  # noqa: PLR0913 (one parameter an option)
     It tries numbers of nodes with the allocator, as hail accepts instances and under the limits, and shows the cheapest
     that are enough and what is missing with one node fewer.
     """
-    from gpolicy.cli.targets import run  # noqa: PLC0415
     from gpolicy.cluster.terms import NO_LIMITS  # noqa: PLC0415
     from gpolicy.report.size_answer import full_answer, full_data, size_answer, size_data  # noqa: PLC0415
     from gpolicy.what_if.sizing import MOST_KINDS, read_kind  # noqa: PLC0415

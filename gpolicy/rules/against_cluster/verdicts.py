@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Final
 from gpolicy.checking.context import DISK_TEMPLATES, EXCLUSIVE_STORAGE, MINMAX, Context
 from gpolicy.checking.pairs import amount
 from gpolicy.checking.rule import Hit, Same, When, error, hit, see, warning
-from gpolicy.findings import NO_PLAN, RuleParameter, Severity, Span
+from gpolicy.findings import NO_PLAN, Located, RuleParameter, Severity, Span
 from gpolicy.ganeti.vocabulary import Level, Path
 from gpolicy.policy.kinds import BUILT_IN, Guard, Measure
-from gpolicy.policy.source_file import Located
 from gpolicy.printable import count, named, some
 from gpolicy.rules.node_limits import excesses_by_group, own_pool
 from gpolicy.rules.shared import moved, promised_disk

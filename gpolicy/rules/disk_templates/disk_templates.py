@@ -10,8 +10,7 @@ from gpolicy.checking.context import DISK_TEMPLATES, ENABLED_TEMPLATES, MINMAX, 
 from gpolicy.checking.rule import Hit, When, error, hit, information, see, warning
 from gpolicy.findings import REFUSED
 from gpolicy.ganeti.parameters import parameter_at
-from gpolicy.ganeti.vocabulary import DISK_TEMPLATES as TEMPLATE_NAMES
-from gpolicy.ganeti.vocabulary import Level, Path
+from gpolicy.ganeti.vocabulary import DISK_TEMPLATES as TEMPLATE_NAMES, Level, Path
 from gpolicy.policy.model import INHERIT, Declared, GroupPolicy, Leaf
 from gpolicy.printable import listed
 from gpolicy.rules.shared import HELPER, of_cluster

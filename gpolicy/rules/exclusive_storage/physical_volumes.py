@@ -13,12 +13,11 @@ from gpolicy.checking.rule import Hit, When, error, hit, information, see, warni
 from gpolicy.cluster.state import LiveNode
 from gpolicy.cluster.terms import MARGIN, RESERVED, VolumeTerms
 from gpolicy.cluster.volume_pools import VolumePool, matches
-from gpolicy.findings import Related, Span
+from gpolicy.findings import Located, Related, Span
 from gpolicy.ganeti.releases import release_key
 from gpolicy.ganeti.vocabulary import Level
 from gpolicy.guessing import is_one_slip
 from gpolicy.policy.model import ClusterPolicy, GroupPolicy, is_glob
-from gpolicy.policy.source_file import Located
 from gpolicy.printable import count, named, some
 from gpolicy.resolve.desired import volume_terms
 from gpolicy.rules.node_limits import METAVG, VOLUME_GROUP, own_pool, terms_in

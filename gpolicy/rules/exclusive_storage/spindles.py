@@ -12,11 +12,10 @@ from gpolicy.checking.context import EXCLUSIVE_STORAGE, MINMAX, SPINDLE_COUNT, S
 from gpolicy.checking.pairs import Pair, amount, comparable
 from gpolicy.checking.rule import Hit, Same, When, error, hit, information, see, warning
 from gpolicy.cluster.terms import VolumeSize
-from gpolicy.findings import Related, Span
+from gpolicy.findings import Located, Related, Span
 from gpolicy.ganeti.amounts import SIZE_STEP_MIB
 from gpolicy.ganeti.vocabulary import MAX_DISKS, Path
 from gpolicy.policy.model import GroupPolicy, Hardware, Leaf
-from gpolicy.policy.source_file import Located
 from gpolicy.printable import count as in_words
 from gpolicy.rules import node_limits
 from gpolicy.rules.shared import exclusive_groups, in_force

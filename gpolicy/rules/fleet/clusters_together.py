@@ -11,11 +11,10 @@ from typing import Any, Final
 
 from gpolicy.checking.rule import Fleet, Hit, When, error, hit, information, place_of, real_file, see, warning
 from gpolicy.checking.tags import share_nodes
-from gpolicy.findings import Severity, Span
+from gpolicy.findings import Located, Severity, Span
 from gpolicy.ganeti.vocabulary import Path
 from gpolicy.policy.files import relative_path
 from gpolicy.policy.model import INHERIT, Declared, GroupPolicy, Leaf, Policy, ends, is_glob, matches, written_out
-from gpolicy.policy.source_file import Located
 from gpolicy.printable import listed, some
 from gpolicy.rules.shared import nodes_like, repeated
 

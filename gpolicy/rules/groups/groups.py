@@ -11,11 +11,11 @@ from typing import Final
 from gpolicy.checking.context import DISK_TEMPLATES, ENABLED_TEMPLATES, MINMAX, Context
 from gpolicy.checking.pairs import comparable
 from gpolicy.checking.rule import Hit, When, error, hit, see, warning
-from gpolicy.findings import AMBIGUOUS, BASE_FILE, NO_PLAN, Related
+from gpolicy.findings import AMBIGUOUS, BASE_FILE, NO_PLAN, Located, Related
 from gpolicy.ganeti.vocabulary import Path
 from gpolicy.policy.files import SUFFIXES
 from gpolicy.policy.model import GroupPolicy, Leaf, NodeSetPolicy, is_glob, matches, promised_nodes
-from gpolicy.policy.source_file import Located, YamlDocument
+from gpolicy.policy.source_file import YamlDocument
 from gpolicy.printable import count
 from gpolicy.resolve.desired import RENAME_CLASH
 from gpolicy.rules.shared import ALLOC_POLICY, CLOSED, is_closed, of_cluster, unknown_group

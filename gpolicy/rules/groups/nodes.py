@@ -11,12 +11,11 @@ from typing import Final
 from gpolicy.checking.context import Context
 from gpolicy.checking.rule import Hit, When, error, hit, see, warning
 from gpolicy.checking.tags import share_nodes, takes_in
-from gpolicy.findings import AMBIGUOUS, Related
+from gpolicy.findings import AMBIGUOUS, Located, Related
 from gpolicy.ganeti.vocabulary import Level
 from gpolicy.guessing import MOST_ALIKE, MOST_GUESSES, is_one_slip, is_typing_slip, name_meant, node_meant
 from gpolicy.policy import edits
 from gpolicy.policy.model import WILDCARD, Declared, GroupPolicy, ends, is_glob, matches, unlikely, written_out
-from gpolicy.policy.source_file import Located
 from gpolicy.printable import some
 from gpolicy.resolve.desired import glob_beginning
 from gpolicy.rules.shared import ALL_THAT_COME, nodes_like, repeated, unknown_in_sets

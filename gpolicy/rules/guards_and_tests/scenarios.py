@@ -10,11 +10,10 @@ from typing import Final
 
 from gpolicy.checking.context import DISK_TEMPLATES, ENABLED_TEMPLATES, EXCLUSIVE_STORAGE, Context
 from gpolicy.checking.rule import Hit, Same, When, error, hit, see, warning
-from gpolicy.findings import copied
+from gpolicy.findings import Located, copied
 from gpolicy.guessing import MOST_GUESSES, MOST_KNOWN, did_you_mean_one_of, name_meant
 from gpolicy.policy.model import GroupPolicy, Hardware, is_glob, matches, promised_nodes, unlikely, written_out
 from gpolicy.policy.scenario import Action, Existing, Number, Scenario, SimulatedGroup, Sizes
-from gpolicy.policy.source_file import Located
 from gpolicy.printable import count, listed, some
 from gpolicy.rules.shared import forgotten_base, nodes_like, of_cluster, repeated, sizes_of, unknown_group, unknown_spec
 

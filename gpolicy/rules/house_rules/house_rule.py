@@ -14,7 +14,7 @@ from gpolicy.checking.context import MINMAX, Context
 from gpolicy.checking.rule import Hit, When, error, hit, see, warning
 from gpolicy.checking.value_schema import REFERENCE, Breach, Judgement, children, judge
 from gpolicy.cluster.terms import STATES
-from gpolicy.findings import AMBIGUOUS, HOUSE_CODE, Related, RuleInfo, Span
+from gpolicy.findings import AMBIGUOUS, HOUSE_CODE, Located, Related, RuleInfo, Span
 from gpolicy.ganeti.amounts import MIB, sensible_range
 from gpolicy.ganeti.parameters import parameter_at, parameters_of
 from gpolicy.ganeti.vocabulary import Level, Parameter, Type
@@ -22,7 +22,7 @@ from gpolicy.guessing import MOST_GUESSES, did_you_mean, did_you_mean_one_of, na
 from gpolicy.policy.conformance import schema_of
 from gpolicy.policy.kinds import SCHEMA, HouseRule
 from gpolicy.policy.model import LEVELS, ClusterPolicy, Declared, GroupPolicy, Leaf, Policy, is_glob
-from gpolicy.policy.source_file import ALIAS_BOMB, Located, Pointer, YamlDocument, place_name
+from gpolicy.policy.source_file import ALIAS_BOMB, Pointer, YamlDocument, place_name
 from gpolicy.printable import clipped, count
 from gpolicy.rules.shared import repeated
 from gpolicy.show.effective_policy import EffectiveObject, effective_view

@@ -12,12 +12,11 @@ from typing import Final
 from gpolicy.checking.context import ENABLED_HYPERVISORS, SPINDLE_COUNT, SPINDLE_RATIO, VCPU_RATIO, Context
 from gpolicy.checking.pairs import Pair, amount, comparable
 from gpolicy.checking.rule import Hit, When, hit, information, see, warning
-from gpolicy.findings import Related, RuleParameter, Span
+from gpolicy.findings import Located, Related, RuleParameter, Span
 from gpolicy.ganeti.amounts import KIB_PER_SECOND, MIB, SENSIBLE, SensibleRange, is_without_limit
 from gpolicy.ganeti.parameters import parameter_at
 from gpolicy.ganeti.vocabulary import MAX_NICS, SPEC_PARAMETERS, SPEC_SIZES, Parameter, Path, Type
 from gpolicy.policy.model import INHERIT, Declared, Hardware, Leaf
-from gpolicy.policy.source_file import Located
 from gpolicy.printable import listed
 from gpolicy.rules import shared
 from gpolicy.rules.node_limits import volume_group

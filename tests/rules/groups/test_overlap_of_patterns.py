@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from itertools import combinations, product
 
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from gpolicy.checking.tags import share_nodes, takes_in
 from gpolicy.policy.model import matches
