@@ -48,7 +48,7 @@ FOUND: Final = {
 roll_out = partial(simulate, of=RolloutSimulation)
 
 
-@pytest.mark.parametrize("part", [0, *(pytest.param(part, marks=pytest.mark.slow) for part in range(1, 4))])
+@pytest.mark.parametrize("part", [0, *(pytest.param(part, marks=pytest.mark.full) for part in range(1, 4))])
 def test_the_invariants_hold_on_every_schedule(part: int) -> None:
     """Each seed that fails is shown in full by `scripts/simulate --roll-out --seed SEED`."""
     assert violations(roll_out, range(FIRST + 25 * part, FIRST + 25 * part + 25)) == {}

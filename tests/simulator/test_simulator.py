@@ -51,7 +51,7 @@ FOUND: Final = {
 }
 
 
-@pytest.mark.parametrize("part", [0, *(pytest.param(part, marks=pytest.mark.slow) for part in range(1, 4))])
+@pytest.mark.parametrize("part", [0, *(pytest.param(part, marks=pytest.mark.full) for part in range(1, 4))])
 def test_the_invariants_hold_on_every_schedule(part: int) -> None:
     """Each seed that fails is shown in full by `scripts/simulate --seed SEED`."""
     assert violations(simulate, range(FIRST + 80 * part, FIRST + 80 * part + 80)) == {}
