@@ -57,7 +57,11 @@ def homes(cluster: LiveCluster) -> dict[str, str]:
     """Return the primary node of each of the instances, as the configuration has it."""
     config = cluster.config()
     nodes = {uuid: node["name"] for uuid, node in config["nodes"].items()}
-    return {item["name"]: nodes[item["primary_node"]] for item in config["instances"].values() if item["name"] in NAMES}
+    return {
+        item["name"]: nodes[item["primary_node"]]
+        for item in config["instances"].values()
+        if item["name"] in NAMES or item["name"].startswith("old")
+    }
 
 
 def run(cluster: LiveCluster, script: Path, *words: str) -> subprocess.CompletedProcess[str]:
@@ -206,6 +210,22 @@ def test_room_is_made_and_ganeti_adds_what_was_wanted(filled: tuple[LiveCluster,
     assert done.code == 0, done.out + done.err
     added = add("web1")
     assert added.returncode == 0, added.stdout + added.stderr
+
+
+def test_all_nodes_go_in_turn_and_every_instance_comes_home(filled: tuple[LiveCluster, int], tmp_path: Path) -> None:
+    cluster, _ = filled
+    words = ("evacuate", "--in-turn", "--state", "local:", "--save", tmp_path / "waves", "--format", "json")
+    waves = json.loads(gpolicy(*words).out)["waves"]
+    assert sorted(node for wave in waves for node in wave["nodes"]) == sorted(cluster.state().nodes)
+    before = homes(cluster)
+    for number, wave in enumerate(waves, 1):
+        out, back = (tmp_path / "waves" / f"wave-{number}-{way}.json" for way in ("out", "back"))
+        applied = Way(cluster, "local").apply(out)
+        assert applied.code == 0, applied.out + applied.err
+        assert not set(wave["nodes"]) & set(homes(cluster).values())
+        applied = Way(cluster, "local").apply(back)
+        assert applied.code == 0, applied.out + applied.err
+    assert homes(cluster) == before
 
 
 def test_legal_sizes_are_accepted_and_end_the_violations(crowded: LiveCluster, tmp_path: Path) -> None:
