@@ -62,7 +62,8 @@ def run_all(
 def reports_of(work: Work, targets: Targets, forms: Collection[str]) -> list[fleet_report.ClusterReport]:
     """Do the work for all clusters in other processes; return their reports, for these forms, in the targets' order."""
     if not targets.targets:
-        sys.stderr.write("no cluster is left to look at: nothing has changed\n")
+        why = f"part {targets.shard} has none of those that are asked for" if targets.shard else "nothing has changed"
+        sys.stderr.write(f"no cluster is left to look at: {why}\n")
         return []
     names = [target.name for target in targets.targets]
     progress, index = ProgressLines(names), fleet_report.index_page(names) if targets.pages is not None else ""

@@ -113,6 +113,7 @@ def test_parts_of_many_clusters_become_one_report(tmp_path: Path) -> None:
     twice = gpolicy("show", parts[0], copied)
     assert "has the cluster amsterdam, as" in twice.stderr
     some = gpolicy("plan", "--all", "--shard", "3/3", "--format", "json", cwd=fleet)
+    assert "part 3/3 has none of those that are asked for" in some.stderr
     assert json.loads(some.stdout)["clusters"] == []  # there are two clusters
     other = gpolicy("show", parts[0], ROOT / "policies" / "two-groups.snapshot.json")
     assert "no report of many clusters" in other.stderr
