@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 ENGINE = Path("gpolicy/allocator/native")
 ZIG = "ziglang==0.17.1; platform_machine in 'x86_64 aarch64 arm64 AMD64 i686 armv7l ppc64le riscv64'"
-"""One release, which `ci/compiler.txt` locks by hash. With a marker: where there is no such package, asking for it would
-make the whole installation fail."""
+"""One release, which `ci/compiler.txt` locks by hash. With a marker: where there is no such package, asking for it
+would make the whole installation fail."""
 OLDEST_GLIBC = (2, 17)
 """Of manylinux2014. Installers know no older one for most processors, and no Python of ours runs on an older one."""
 _SECRET = re.compile("^GPOLICY_|PASSWORD|PASSWD|SECRET|TOKEN|CREDENTIAL", re.IGNORECASE)
@@ -58,8 +58,8 @@ class EngineBuildHook(BuildHookInterface):  # type: ignore[type-arg]
                 build_data["tag"] = f"py3-none-{platform_tag(glibc_versions(library.read_bytes()))}"
                 return
         self.app.display_warning(
-            "no C compiler works: gpolicy is built without its fast allocator. Debian's compiler is `apt-get install gcc"
-            " libc6-dev`; the fallback from the package index needs a mounted /proc."
+            "no C compiler works: gpolicy is built without its fast allocator. Debian's compiler is `apt-get install"
+            " gcc libc6-dev`; the fallback from the package index needs a mounted /proc."
         )
 
 
