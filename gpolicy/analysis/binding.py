@@ -26,6 +26,7 @@ from gpolicy.allocator.ghc_numbers import divide
 from gpolicy.allocator.instance_moves import InstanceMove, MoveKind
 from gpolicy.allocator.placement import Candidates, Nodes, SingleCandidates
 from gpolicy.allocator.policy_check import check_ipolicy, check_pair
+from gpolicy.data import read_data
 from gpolicy.ganeti.amounts import compared_sizes, exact_size, rough_size
 from gpolicy.ganeti.parameters import spec_distance
 from gpolicy.ganeti.vocabulary import SPEC_SIZES
@@ -35,55 +36,42 @@ MOST_CANDIDATES: Final = 20_000
 """The greatest number of candidates that are checked again: enough to tell causes apart, and fast."""
 
 
-class Explained(Enum):
-    """A member with a key for reports and an explanation.
+class Cause(Enum):
+    """The binding resource or limit, by its key, which is short and stable: of a parameter it is Ganeti's path."""
 
-    Written as `MEMBER = (key, explanation)`; the key is short and stable.
-    """
+    MEMORY = "memory"
+    RESERVE = "n1-reserve"
+    DISK = "disk"
+    SPINDLE_RATIO = "ipolicy.spindle-ratio"
+    TEMPLATE = "ipolicy.disk-templates"
+    VCPU_RATIO = "ipolicy.vcpu-ratio"
+    REDUNDANCY = "n1-capacity"
+    BROKEN = "n1-broken"
+    TAGS = "exclusion-tags"
+    MIGRATION = "migration-tags"
+    SPINDLES = "spindles"
+    TOO_FEW_SPINDLES = "too-few-spindles"
+    ONLY_PLAIN = "plain-with-exclusive-storage"
+    SHARED_STORAGE = "spindles-on-shared-storage"
+    BOUNDS = "ipolicy.minmax"
+    NO_NODES = "nodes"
+    CLOSED = "alloc_policy"
+    NO_TEMPLATE = "enabled-disk-templates"
+    NODE_FAILURES = "max_node_failures"
+    CPUS_AFTER_FAILURE = "cpus_after_failure"
+    OVERSUBSCRIPTION = "oversubscription"
+    ALLOCATOR = "default_iallocator_params"
+    NOTHING = "nothing"
 
-    key: str
-    sentence: str
+    @property
+    def key(self) -> str:
+        """The value: the cause in reports."""
+        return self.value
 
-    def __init__(self, key: str, sentence: str) -> None:
-        self.key = key
-        self.sentence = sentence
-
-
-class Cause(Explained):
-    """The binding resource or limit. The key of a parameter is Ganeti's path."""
-
-    MEMORY = ("memory", "free memory of the nodes")
-    RESERVE = ("n1-reserve", "memory that a node reserves to take over the instances that it mirrors")
-    DISK = ("disk", "free disk of the nodes")
-    SPINDLE_RATIO = ("ipolicy.spindle-ratio", "spindles in use for each spindle of a node")
-    TEMPLATE = ("ipolicy.disk-templates", "the policy does not allow the disk template")
-    VCPU_RATIO = ("ipolicy.vcpu-ratio", "virtual CPUs for each CPU of a node")
-    REDUNDANCY = ("n1-capacity", "with one more instance, the loss of a node could not be absorbed")
-    BROKEN = ("n1-broken", "the loss of a node cannot be absorbed even now, so nothing may be added")
-    TAGS = ("exclusion-tags", "an instance with the same exclusion tag is there already")
-    MIGRATION = ("migration-tags", "migration tags that forbid moves between the nodes")
-    SPINDLES = ("spindles", "free spindles of the nodes (exclusive storage)")
-    TOO_FEW_SPINDLES = (
-        "too-few-spindles",
-        "Ganeti makes no disk with fewer spindles than the physical volumes that its size takes",
-    )
-    ONLY_PLAIN = ("plain-with-exclusive-storage", "Ganeti makes only plain instances on nodes with exclusive storage")
-    SHARED_STORAGE = ("spindles-on-shared-storage", "Ganeti takes spindles of a disk only with exclusive storage")
-    BOUNDS = ("ipolicy.minmax", "no size of the policy allows such an instance")
-    NO_NODES = ("nodes", "too few online nodes")
-    CLOSED = ("alloc_policy", "the group is unallocable: it takes no instances")
-    NO_TEMPLATE = ("enabled-disk-templates", "no enabled disk template is allowed by the policy")
-    NODE_FAILURES = (
-        "max_node_failures",
-        "with one more instance, the loss of that many nodes at once could not be absorbed",
-    )
-    CPUS_AFTER_FAILURE = (
-        "cpus_after_failure",
-        "with one more instance, the nodes that take over after a loss could not keep their vcpu-ratio",
-    )
-    OVERSUBSCRIPTION = ("oversubscription", "the sum of the maximum memory of all instances on a node")
-    ALLOCATOR = ("default_iallocator_params", "the parameters of the cluster make hail refuse every request")
-    NOTHING = ("nothing", "no attempt was made")
+    @property
+    def sentence(self) -> str:
+        """What the cause is, in words."""
+        return str(read_data("words.toml")["causes"][self.value])
 
 
 BY_REASON: Final = {

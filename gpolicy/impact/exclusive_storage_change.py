@@ -14,7 +14,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 
-from gpolicy.analysis.binding import Explained
 from gpolicy.analysis.node_resources import smallest_volume
 from gpolicy.analysis.violations import bounds_of
 from gpolicy.cluster.state import ClusterState, LiveDisk, LiveInstance, LiveNode
@@ -35,14 +34,20 @@ class Turn(Enum):
     STAYS = "stays"
 
 
-class DiskTrouble(Explained):
-    """What is wrong with a disk under exclusive storage."""
+class DiskTrouble(Enum):
+    """What is wrong with a disk under exclusive storage, as `(key, sentence)`; the key is short and stable."""
+
+    key: str
+    sentence: str
 
     NOT_PLAIN = ("not-plain", "only plain disks can have exclusive storage; verify reports this one as an error")
     NO_SPINDLES = ("no-spindles", "it has no spindle count, so that the instance violates every policy")
     TOO_FEW_SPINDLES = ("too-few-spindles", "its size needs more physical volumes than it has spindles")
     SHARED_VOLUMES = ("shared-volumes", "it was made without volumes of its own, and nothing moves it to such")
     SPINDLES_LEFT = ("spindles-left", "its spindle count means nothing any more; its volumes may be shared from now on")
+
+    def __init__(self, key: str, sentence: str) -> None:
+        self.key, self.sentence = key, sentence
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from gpolicy.analysis.binding import Cause
 from gpolicy.data import read_data
 from gpolicy.report.answer import Answer, Entries, Picture, Section, Table, each_section, with_content
 
@@ -14,7 +13,7 @@ _WORDS: Final = read_data("words.toml")
 _CELLS: Final[dict[str, str]] = _WORDS["cells"]
 """Terms that are meant where they are a whole cell or heading."""
 
-CAUSES: Final = {cause.key: cause.sentence for cause in Cause}
+CAUSES: Final[dict[str, str]] = _WORDS["causes"]
 """Terms in a column "bound by": `memory (was disk)`."""
 
 FAILURES: Final[dict[str, str]] = _WORDS["failures"]

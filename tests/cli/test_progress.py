@@ -13,7 +13,7 @@ import pytest
 
 from gpolicy.adopt import adopting
 from gpolicy.checking import checking
-from gpolicy.cli import fixing, terminal
+from gpolicy.cli import formatting, terminal
 from gpolicy.cli.running import run
 from gpolicy.drift import comparing
 from gpolicy.use_cases import changes
@@ -50,7 +50,7 @@ COMPARING = "comparing the policy with the cluster …"
         (["plan", "--state", STATE], checking, "check_by_settings", "checking {policy} …"),
         (["plan", "--state", STATE], changes, "make_plan", COMPARING),
         (["drift", "--state", STATE], comparing, "find_drift", COMPARING),
-        (["fmt", "--check"], fixing, "format_text", "formatting: {policy} …"),
+        (["fmt", "--check"], formatting, "format_text", "formatting: {policy} …"),
     ],
 )
 def test_slow_work_on_a_policy_is_shown(

@@ -66,6 +66,21 @@ def test_a_check_of_a_good_policy_validates_by_itself(tmp_path: Path) -> None:
     assert loads(modules, HEAVY - BY_TYPER) == set()
 
 
+NUMBERS = {"gpolicy.allocator", "gpolicy.analysis", "gpolicy.impact", "gpolicy.plan"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "forbidden"),
+    [
+        (["show", "policies/two-groups"], NUMBERS),
+        (["explain", "GP205"], NUMBERS),
+        (["fmt", "--check", "policies/two-groups"], NUMBERS | {"gpolicy.checking", "gpolicy.rules"}),
+    ],
+)
+def test_what_needs_no_numbers_loads_none(arguments: list[str], forbidden: set[str]) -> None:
+    assert loads(imported(*(str(ROOT / word) if "/" in word else word for word in arguments)), forbidden) == set()
+
+
 HTOOLS = {
     *("typer", "click", "yaml", "fractions", "argparse", "shutil", "textwrap", "gpolicy.report", "gpolicy.policy"),
     *("typing", "dataclasses", "inspect", "decimal", "contextlib"),

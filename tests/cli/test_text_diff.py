@@ -7,7 +7,7 @@ import re
 
 from hypothesis import given, strategies as st
 
-from gpolicy.cli.fixing import unified_diff
+from gpolicy.cli.formatting import unified_diff
 
 LINES = st.lists(st.sampled_from(["a", "b", "c", "d", ""]), max_size=30)
 

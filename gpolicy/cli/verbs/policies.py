@@ -127,9 +127,9 @@ def fmt(
     Values never change. Files that cannot be formatted safely are named and stay unchanged. Exit code 1 if --check
     or --diff find something, or if a file is not YAML.
     """
-    from gpolicy.cli import fixing  # noqa: PLC0415
+    from gpolicy.cli import formatting  # noqa: PLC0415
 
-    return fixing.format_files([*(paths or ()), *(policies or ())] or [Path()], check=check_only, diff=diff)
+    return formatting.format_files([*(paths or ()), *(policies or ())] or [Path()], check=check_only, diff=diff)
 
 
 @verbs.command("show")
