@@ -40,8 +40,8 @@ class Stop:
     """
 
     def __init__(self, seconds: float = math.inf, steps: float = math.inf) -> None:
-        self._begun, self._seconds, self._steps, self.spent = time.monotonic(), seconds, steps, 0
-        self.ended = False
+        self._begun = time.monotonic() if seconds < math.inf else 0.0
+        self._seconds, self._steps, self.spent, self.ended = seconds, steps, 0, False
 
     @property
     def patience(self) -> float:

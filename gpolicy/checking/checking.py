@@ -34,6 +34,7 @@ from gpolicy.policy.kinds import KINDS, OBJECTS
 from gpolicy.policy.loading import load_policy
 from gpolicy.policy.model import Policy
 from gpolicy.policy.source_file import FILE_NOT_READ, Files, SourceFile, YamlDocument
+from gpolicy.resolve.desired import Desired
 
 _ALWAYS_RUN: Final = frozenset(info.code for info in CATALOGUE if info.code.startswith("GP0"))
 ACCEPTABLE: Final = frozenset(info.code for info in CATALOGUE if not refusal(info))
@@ -42,12 +43,16 @@ ACCEPTABLE: Final = frozenset(info.code for info in CATALOGUE if not refusal(inf
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """One checked policy: its settings, the findings, and the accepted findings. Both are sorted by place."""
+    """One checked policy: its settings, the findings, and the accepted findings. Both are sorted by place.
+
+    `desired` is what the policy wants of the cluster's state, if one was given.
+    """
 
     policy: Policy
     settings: Settings
     findings: list[Finding]
     accepted: list[Accepted]
+    desired: Desired | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,7 +90,7 @@ class Examination:
         if not self.to_accept:
             found = folded(found, context)  # of what is accepted nothing follows
         accepted = sorted(sieve.accepted, key=lambda item: item.finding.sort_key())
-        return Checked(self.policy, settings, found, accepted)
+        return Checked(self.policy, settings, found, accepted, context.desired if self.state is not None else None)
 
     def _run_rules(self, context: Context, sieve: _Sieve) -> frozenset[str]:
         """Sift what is found; return the codes of the rules that ran and could find all that they are for."""

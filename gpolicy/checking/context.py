@@ -62,7 +62,7 @@ class Forecast:
     """The outcomes of the policy's small tests."""
     idle_edits: Callable[[Policy], Iterable[tuple[Scenario, StageEdit]]] = lambda _: ()
     """The edits of small tests that leave their cluster as it was."""
-    prospect: Callable[[Policy, ClusterState], Prospect | None] = lambda *_: None
+    prospect: Callable[[Policy, ClusterState, Desired], Prospect | None] = lambda *_: None
     """What the plan would do that makes the cluster what the policy declares; None where nobody can tell."""
     objections: Callable[[Prospect, ClusterState], Mapping[str, Sequence[Objection]]] = _without_prospect
     """What the built-in guards have against that plan."""

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from gpolicy.plan.diff import Prospect
     from gpolicy.policy.model import Policy
     from gpolicy.policy.scenario import Scenario, StageEdit
+    from gpolicy.resolve.desired import Desired
     from gpolicy.testing.outcome import Outcome
 
 _MINMAX: Final = ("ipolicy", "minmax")
@@ -34,16 +35,16 @@ def _idle_edits(policy: Policy) -> Iterable[tuple[Scenario, StageEdit]]:
     return idle_edits(policy)
 
 
-def _prospect(policy: Policy, state: ClusterState) -> Prospect | None:
+def _prospect(policy: Policy, state: ClusterState, desired: Desired) -> Prospect | None:
     from gpolicy.plan.diff import prospect  # noqa: PLC0415 (most checks look at no cluster)
 
-    return prospect(policy, state)
+    return prospect(policy, state, desired)
 
 
 def _objections(prospect: Prospect, state: ClusterState) -> Mapping[str, Sequence[Objection]]:
     from gpolicy.plan.plan import objections_to_plan  # noqa: PLC0415 (as above)
 
-    return objections_to_plan(prospect.policy, state, prospect.difference)
+    return objections_to_plan(prospect, state)
 
 
 def _verdicts(prospect: Prospect) -> tuple[tuple[GuardResult, ...], tuple[GuardResult, ...]]:

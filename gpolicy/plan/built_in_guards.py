@@ -15,7 +15,7 @@ from gpolicy.ganeti.parameters import PARAMETERS
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS, Level, Path, TakesEffect, Value, Values
 from gpolicy.guessing import did_you_mean_one_of
 from gpolicy.plan.changes import MEMBERSHIP, NAME, Change, ChangeAction, Objection, contains, instances_with, words
-from gpolicy.plan.diff import projected
+from gpolicy.plan.diff import Difference, Prospect, projected
 from gpolicy.policy.kinds import BUILT_IN
 from gpolicy.policy.model import Policy
 from gpolicy.printable import some
@@ -44,23 +44,19 @@ class GuardResult:
 
 
 @dataclass(frozen=True, slots=True)
-class Outlook:
-    """The input of guards: the cluster now and after the plan, and the changes."""
+class Outlook(Prospect):
+    """What guards look at: what a plan does to a cluster, and what no step of it can do."""
 
-    policy: Policy
-    state: ClusterState
-    after: ClusterState
-    changes: tuple[Change, ...]
-    impossible: tuple[Objection, ...]
+    impossible: tuple[Objection, ...] = ()
 
     @property
-    def cluster_after(self) -> Values:
-        """The cluster's values after the changes."""
-        return self.after.cluster.own
+    def changes(self) -> list[Change]:
+        """The changes of the plan."""
+        return self.difference.changes
 
     def in_force(self, node: str, path: Path) -> tuple[Value, Value]:
         """Return the effective value of the group that a node is in, before the changes and after them."""
-        groups = (state.groups.get(state.nodes[node].group) for state in (self.state, self.after))
+        groups = (state.groups.get(state.nodes[node].group) for state in (self.before, self.after))
         before, after = (group.effective.get(path) if group else None for group in groups)
         return before, after
 
@@ -75,9 +71,9 @@ class Outlook:
         return Objection(text, causes[0].span if causes else None)
 
 
-def outlook(policy: Policy, state: ClusterState, changes: list[Change], impossible: list[Objection]) -> Outlook:
-    """Return the cluster now and after `changes`."""
-    return Outlook(policy, state, projected(state, changes), tuple(changes), tuple(impossible))
+def outlook(made: Prospect, impossible: Sequence[Objection]) -> Outlook:
+    """Return a prospect with what is `impossible` in it."""
+    return Outlook(made.policy, made.difference, made.before, made.after, tuple(impossible))
 
 
 def can_be_allowed(guard: GuardResult) -> bool:
@@ -114,12 +110,15 @@ def judge(view: Outlook, allowed: frozenset[str]) -> list[GuardResult]:
     return results
 
 
-def judge_again(changes: Sequence[Change], state: ClusterState, allowed: frozenset[str]) -> list[GuardResult]:
+def judge_again(
+    changes: Sequence[Change], state: ClusterState, allowed: frozenset[str], impossible: Sequence[Objection] = ()
+) -> list[GuardResult]:
     """Return the verdicts on changes that were planned earlier, for the cluster as `state` shows it now.
 
     What only the policy can tell was judged when the plan was made.
     """
-    return judge(outlook(Policy(paths=()), state, list(changes), []), allowed)
+    view = Outlook(Policy(paths=()), Difference([*changes]), state, projected(state, changes), tuple(impossible))
+    return judge(view, allowed)
 
 
 def judge_without_cluster(
@@ -129,17 +128,17 @@ def judge_without_cluster(
     cluster = ClusterObject(own=dict(own))
     state = ClusterState(source="", name="", software_version=None, cluster=cluster, groups={}, nodes={}, instances={})
     mine = [change for change in changes if change.level is Level.CLUSTER]
-    results = judge(outlook(Policy(paths=()), state, mine, list(impossible)), allowed)
+    results = judge_again(mine, state, allowed, impossible)
     return {guard.name: guard for guard in results if guard.name in JUDGED_WITHOUT_CLUSTER}
 
 
 def _templates_enabled(view: Outlook) -> Iterator[Objection]:
-    enabled = set(words(view.cluster_after.get(_ENABLED)))
+    enabled = set(words(view.after.cluster.own.get(_ENABLED)))
     if not enabled:
         return
     lists_change = any(change.path in (_ENABLED, _ALLOWED) for change in view.changes)
     groups = [(f"group {name}", name, group.own) for name, group in view.after.groups.items()]
-    for label, name, own in [("the cluster's policy", None, view.cluster_after), *groups]:
+    for label, name, own in [("the cluster's policy", None, view.after.cluster.own), *groups]:
         if _ALLOWED not in own:
             continue
         allowed = words(own[_ALLOWED])
@@ -161,11 +160,11 @@ def _templates_enabled(view: Outlook) -> Iterator[Objection]:
 def _templates_in_use(view: Outlook) -> Iterator[Objection]:
     change = view.cluster_change(_ENABLED)
     for template in sorted(set(words(change.before)) - set(words(change.after))) if change else ():
-        users = instances_with(view.state, template)
+        users = instances_with(view.before, template)
         if template == "diskless":
-            users = sorted(item.name for item in view.state.instances.values() if not item.disks)
+            users = sorted(item.name for item in view.before.instances.values() if not item.disks)
         if template == "plain":  # the volumes below DRBD disks are plain ones
-            users = sorted({*users, *instances_with(view.state, "drbd")})
+            users = sorted({*users, *instances_with(view.before, "drbd")})
         if users:
             yield view.object_to(f"{template} cannot be disabled, {some(users)} use it", _ENABLED)
 
@@ -174,8 +173,8 @@ def _standard_in_bounds(view: Outlook) -> Iterator[Objection]:
     paths = {("ipolicy", "minmax"), *(("ipolicy", "std", name) for name in SPEC_PARAMETERS)}
     if not any(change.level is Level.CLUSTER and change.path in paths for change in view.changes):
         return
-    std = {name: view.cluster_after.get(("ipolicy", "std", name)) for name in SPEC_PARAMETERS}
-    pairs = view.cluster_after.get(("ipolicy", "minmax"))
+    std = {name: view.after.cluster.own.get(("ipolicy", "std", name)) for name in SPEC_PARAMETERS}
+    pairs = view.after.cluster.own.get(("ipolicy", "minmax"))
     only: Value = {"min": std, "max": std}
     if isinstance(pairs, list) and None not in std.values() and not any(contains(pair, only) for pair in pairs):
         text = "the standard instance (ipolicy.std) lies outside every size: declare both, they go in one command"
@@ -197,9 +196,9 @@ def _pairs_together(view: Outlook) -> Iterator[Objection]:
     def are_apart(state: ClusterState, one: str, other: str) -> bool:
         return one in state.nodes and other in state.nodes and state.nodes[one].group != state.nodes[other].group
 
-    instances = view.state.instances.values()
+    instances = view.before.instances.values()
     pairs = ((item.name, (item.primary_node, other)) for item in instances for other in item.secondary_nodes)
-    split = {name: pair for name, pair in pairs if are_apart(view.after, *pair) and not are_apart(view.state, *pair)}
+    split = {name: pair for name, pair in pairs if are_apart(view.after, *pair) and not are_apart(view.before, *pair)}
     if split:
         moved = {node for nodes in split.values() for node in nodes}
         moves = [item.span for item in view.changes if item.path == MEMBERSHIP and item.object_name in moved]
@@ -212,14 +211,14 @@ def _disks_stay(view: Outlook) -> Iterator[Objection]:
     """Compare, instance by instance, where its disks are looked for: by the group that its primary node is in."""
     moved: dict[Path, list[str]] = {}
     paths = [item.path for item in PARAMETERS if item.takes_effect is TakesEffect.EXISTING_DISKS_AT_ONCE]
-    for instance in view.state.instances.values():
+    for instance in view.before.instances.values():
         templates = {disk.template for disk in instance.disks}
-        for path in paths if instance.primary_node in view.state.nodes else ():
+        for path in paths if instance.primary_node in view.before.nodes else ():
             before, after = view.in_force(instance.primary_node, path) if path[1] in templates else (None, None)
             if before != after:
                 moved.setdefault(path, []).append(instance.name)
     for path, users in moved.items():
-        groups = {view.after.nodes[view.state.instances[name].primary_node].group for name in users}
+        groups = {view.after.nodes[view.before.instances[name].primary_node].group for name in users}
         text = f"{'.'.join(path)}: existing disks of {some(sorted(users))} are redirected at once"
         yield view.object_to(text, path, group=min(groups))
 
@@ -227,15 +226,15 @@ def _disks_stay(view: Outlook) -> Iterator[Objection]:
 def _exclusive_storage(view: Outlook) -> Iterator[Objection]:
     """Find the nodes that get exclusive storage, because their group does or because they move."""
     new: dict[str, set[str]] = {}
-    readable = view.state.readable(Level.GROUP, _EXCLUSIVE)
-    for node in view.state.nodes.values():
+    readable = view.before.readable(Level.GROUP, _EXCLUSIVE)
+    for node in view.before.nodes.values():
         if readable and _EXCLUSIVE in node.own:
             continue  # it keeps its own value
         before, after = view.in_force(node.name, _EXCLUSIVE)
         if before is not True and after is True:
             new.setdefault(view.after.nodes[node.name].group, set()).add(node.name)
     for name, nodes in sorted(new.items()):
-        instances = view.state.instances.values()
+        instances = view.before.instances.values()
         there = (item for item in instances if nodes & {item.primary_node, *item.secondary_nodes})
         users = sorted(item.name for item in there if any(disk.template != "plain" for disk in item.disks))
         if users:
@@ -250,8 +249,8 @@ def _exclusive_storage(view: Outlook) -> Iterator[Objection]:
         members = view.after.nodes_of(name)
         on = sorted(node.name for node in members if view.after.in_force(node, _EXCLUSIVE) is True)
         off = sorted(node.name for node in members if node.name not in set(on))
-        had = {view.state.in_force(view.state.nodes[node.name], _EXCLUSIVE) is True for node in members}
-        moved = any(node.group != view.state.nodes[node.name].group for node in members)
+        had = {view.before.in_force(view.before.nodes[node.name], _EXCLUSIVE) is True for node in members}
+        moved = any(node.group != view.before.nodes[node.name].group for node in members)
         if on and off and (moved or len(had) == 1):
             text = (
                 f"nodes of group {name} would differ in exclusive storage (on: {some(on)}; off: {some(off)}), which"
@@ -267,16 +266,16 @@ def _master_network(view: Outlook) -> Iterator[Objection]:
 
 
 def _storage_set_up(view: Outlook) -> Iterator[Objection]:
-    enabled = set(words(view.cluster_after.get(_ENABLED)))
+    enabled = set(words(view.after.cluster.own.get(_ENABLED)))
     for templates, path, need in _NEEDS:
         touched = view.cluster_change(_ENABLED) or view.cluster_change(path)
-        if touched and templates & enabled and view.cluster_after.get(path) == "":
+        if touched and templates & enabled and view.after.cluster.own.get(path) == "":
             yield view.object_to(f"{need}: declare {path[0]}", path, _ENABLED)
 
 
 GUARDS: dict[str, Callable[[Outlook], Iterator[Objection]]] = {
     "right-cluster": lambda view: (
-        Objection(item.message, item.span) for item in other_cluster(view.policy, view.state)
+        Objection(item.message, item.span) for item in other_cluster(view.policy, view.before)
     ),
     "expressible": lambda view: iter(view.impossible),
     "templates-enabled": _templates_enabled,

@@ -43,12 +43,15 @@ class Difference:
     desired: Desired = field(default_factory=Desired)
 
 
-def diff(policy: Policy, state: ClusterState, left_out: Collection[changes.Key] = ()) -> Difference:
+def diff(
+    policy: Policy, state: ClusterState, left_out: Collection[changes.Key] = (), desired: Desired | None = None
+) -> Difference:
     """Return what must change so that `state` is what `policy` declares. Only declared values are compared.
 
-    What is `left_out` is not compared either, as if the policy did not declare it.
+    What is `left_out` is not compared either, as if the policy did not declare it. `desired` is what the policy wants
+    of this state, where it is known already.
     """
-    desired = resolve(policy, state)
+    desired = desired or resolve(policy, state)
     if left_out:
         desired = changes.without(desired, left_out)
     return _Diff(policy, state, desired, left_out).run()
@@ -59,7 +62,7 @@ class _Diff:
         self, policy: Policy, state: ClusterState, desired: Desired, left_out: Collection[changes.Key]
     ) -> None:
         self.policy, self.state, self.desired = policy, state, desired
-        self.result = Difference(findings=desired.findings, desired=desired)
+        self.result = Difference(findings=[*desired.findings], desired=desired)
         declared = policy.cluster.leaves if policy.cluster else {}
         self.cluster_leaves = {path: leaf for path, leaf in declared.items() if ("cluster", path) not in left_out}
         self.cluster_tags = None if ("cluster", changes.TAGS) in left_out else policy.cluster_tags
@@ -242,9 +245,9 @@ class Prospect:
     after: ClusterState
 
 
-def prospect(policy: Policy, state: ClusterState) -> Prospect:
-    """Return what the plan does that makes `state` what `policy` declares."""
-    difference = diff(policy, state)
+def prospect(policy: Policy, state: ClusterState, desired: Desired | None = None) -> Prospect:
+    """Return what the plan does that makes `state` what `policy` declares; `desired` is that of `diff`."""
+    difference = diff(policy, state, desired=desired)
     before, after = before_and_after(state, difference.changes, terms_of(policy, difference.desired))
     return Prospect(policy, difference, before, after)
 

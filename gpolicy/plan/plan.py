@@ -24,14 +24,14 @@ from gpolicy.json_values import ANYTHING, COUNT, NOT_EMPTY, TEXTS, Key, Many, Ma
 from gpolicy.plan import changes
 from gpolicy.plan.built_in_guards import GuardResult, can_be_allowed, judge, objections, outlook
 from gpolicy.plan.changes import WHOLE, Change, LeftOut, NotCompared, Objection, Part, left_out
-from gpolicy.plan.diff import Difference, diff
+from gpolicy.plan.diff import Difference, Prospect, before_and_after, diff
 from gpolicy.plan.effects import Effect, Observed, net_effects, observed, touched
 from gpolicy.plan.step import Inverse, PlannedCommand, Procedure, Step
 from gpolicy.plan.steps import StepBasis, make_steps, nodes_that_stay
 from gpolicy.policy.kinds import Guard
 from gpolicy.policy.model import INHERIT, Declared, GroupPolicy, NodeSetPolicy, Policy
 from gpolicy.printable import clipped
-from gpolicy.resolve.desired import OTHER_CLUSTER, terms_of
+from gpolicy.resolve.desired import OTHER_CLUSTER, Desired, terms_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,20 +136,26 @@ def _partial(policy: Policy, state: ClusterState, whole: Difference, part: Part,
         dropped |= more
 
 
-def objections_to_plan(policy: Policy, state: ClusterState, difference: Difference) -> dict[str, list[Objection]]:
-    """Return what the built-in guards have against the plan of a difference between `policy` and `state`."""
-    _, impossible, _, _ = _stepping(policy, state, difference)
-    return objections(outlook(policy, state, difference.changes, impossible))
+def objections_to_plan(made: Prospect, state: ClusterState) -> dict[str, list[Objection]]:
+    """Return what the built-in guards have against the plan that does this to the cluster in `state`."""
+    _, impossible, _, _ = _stepping(made.policy, state, made.difference)
+    return objections(outlook(made, impossible))
 
 
 def make_plan(
-    policy: Policy, state: ClusterState, *, allowed: frozenset[str] = frozenset(), part: Part = WHOLE
-) -> Plan:
-    """Return the plan that makes `state` what `policy` declares; `allowed` names guards to override.
+    policy: Policy,
+    state: ClusterState,
+    *,
+    allowed: frozenset[str] = frozenset(),
+    part: Part = WHOLE,
+    desired: Desired | None = None,
+) -> tuple[Plan, Prospect]:
+    """Return the plan that makes `state` what `policy` declares, and what it does; `allowed` guards are overridden.
 
     With `part` the plan has only some changes, and those that they need. RequestError if one of these is excluded.
+    `desired` is that of `diff`.
     """
-    difference = whole = diff(policy, state)
+    difference = whole = diff(policy, state, desired=desired)
     taken_along: list[str] = []
     if not part.is_whole:
         changes.check_words("only", part.only, policy, state)
@@ -157,7 +163,9 @@ def make_plan(
         keys, taken_along = changes.select(whole.changes, part)
         difference = _partial(policy, state, whole, part, keys)
     steps, impossible, seen, staying = _stepping(policy, state, difference)
-    return replace(
+    terms = terms_of(policy, whole.desired)
+    made = Prospect(policy, difference, *before_and_after(state, difference.changes, terms))
+    plan = replace(
         refused_plan(policy, state, _misfits(difference)),
         state_digest_rapi=state_digest(state, besides=HIDDEN_BY_RAPI),
         observed=seen,
@@ -165,13 +173,14 @@ def make_plan(
         gaps=state.unreadable,
         changes=tuple(difference.changes),
         steps=tuple(steps),
-        terms=terms_of(policy, whole.desired),
-        guards=tuple(judge(outlook(policy, state, difference.changes, impossible), allowed)),
+        terms=terms,
+        guards=tuple(judge(outlook(made, impossible), allowed)),
         unreadable=tuple(difference.unreadable),
         part=part,
         left_out=left_out(whole.changes, set(map(changes.key_of, difference.changes))),
         notes=(*state.notes, *taken_along, *changes.without_change(part, whole.changes)),
     )
+    return plan, made
 
 
 def refused_plan(policy: Policy, state: ClusterState, findings: list[Finding]) -> Plan:

@@ -6,14 +6,14 @@ from dataclasses import dataclass, replace
 
 from gpolicy.analysis.size_words import pair_names
 from gpolicy.cluster.state import ClusterState
-from gpolicy.cluster.terms import NO_LIMITS, Limits, limits_in_force, with_limits
+from gpolicy.cluster.terms import NO_LIMITS, Limits, limited, limits_in_force, with_limits
 from gpolicy.findings import Finding, Severity
 from gpolicy.impact.comparison import Sides
 from gpolicy.impact.declared_guards import extent_of, failures_asked, need_impact, with_declared_guards
 from gpolicy.impact.impact import Impact, impact
 from gpolicy.plan.built_in_guards import check_allowed
 from gpolicy.plan.changes import WHOLE, Part
-from gpolicy.plan.diff import before_and_after, projected
+from gpolicy.plan.diff import projected
 from gpolicy.plan.plan import Plan, make_plan, refused_plan
 from gpolicy.policy.model import Policy
 from gpolicy.progress import Working, quietly
@@ -66,11 +66,13 @@ def plan_change(
         return PlannedChange(state, state, plan=refused, errors=checked.errors)
     check_allowed(request.allowed, policy)
     with working("comparing the policy with the cluster"):
-        made = make_plan(policy, state, allowed=request.allowed, part=request.part)
+        desired = checked.desired_of(state)
+        made, does = make_plan(policy, state, allowed=request.allowed, part=request.part, desired=desired)
     warnings = (item for item in checked.findings if item.severity is Severity.WARNING)
     made = replace(made, findings=(*made.findings, *warnings))
-    terms = with_limits(made.terms, request.limits)
-    before, after = before_and_after(state, made.changes, terms)
+    terms, before, after = with_limits(made.terms, request.limits), does.before, does.after
+    if request.limits != NO_LIMITS:
+        before, after = limited(before, request.limits), limited(after, request.limits)
     if request.what_if is not None:
         before = suppose(before, request.what_if, pair_names(policy, before))
         after = projected(before, made.changes, terms)

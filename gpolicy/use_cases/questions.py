@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from gpolicy.allocator.cluster_score import Weights
     from gpolicy.analysis.size_words import PairNames, Words
     from gpolicy.checking.rule import Hit
+    from gpolicy.resolve.desired import Desired
     from gpolicy.show.effective_policy import EffectivePolicy
     from gpolicy.testing.outcome import Outcome
     from gpolicy.what_if.supposing import WhatIf
@@ -45,16 +46,25 @@ class PolicyError(GpolicyError):
 
 @dataclass(frozen=True, slots=True)
 class CheckedPolicy:
-    """A policy, and what was found in it; what waivers, comments and the baseline accept of it is apart."""
+    """A policy, and what was found in it; what waivers, comments and the baseline accept of it is apart.
+
+    `desired` is what the policy wants of the `state` that it was checked with.
+    """
 
     policy: Policy
     findings: tuple[Finding, ...]
     accepted: Sequence[Accepted] = ()
+    state: ClusterState | None = None
+    desired: Desired | None = None
 
     @property
     def errors(self) -> tuple[Finding, ...]:
         """The findings of severity error."""
         return tuple(finding for finding in self.findings if finding.severity is Severity.ERROR)
+
+    def desired_of(self, state: ClusterState) -> Desired | None:
+        """Return what the policy wants of a state, if that is known already."""
+        return self.desired if state is self.state else None
 
     def sound(self) -> Policy:
         """Return the policy. Raise PolicyError if it has an error."""
@@ -78,7 +88,7 @@ def check_policy(
     in force. `together` is what the policy shows beside others. With `only_errors`, rules that only warn may be left
     out. `texts` may hold another text of its baseline. Raise InputError for settings that are malformed.
 
-    For example, a test of a policy is `assert not check_policy(load_policy("policies"), today=date.today()).errors`.
+    For example, a test is `assert not check_policy(load_policy(Path("policies/berlin")), today=date.today()).errors`.
     """
     from gpolicy.checking.checking import check_by_settings  # noqa: PLC0415
     from gpolicy.forecast.telling import FORECAST  # noqa: PLC0415
@@ -86,7 +96,7 @@ def check_policy(
     found = check_by_settings(
         policy, state, today=today, forecast=FORECAST, fleet=together, only_errors=only_errors, texts=texts
     )
-    return CheckedPolicy(policy, tuple(found.findings), found.accepted)
+    return CheckedPolicy(policy, tuple(found.findings), found.accepted, state, found.desired)
 
 
 def run_tests(
@@ -170,7 +180,7 @@ def open_cluster(
 
     names = PairNames()
     if isinstance(policy, CheckedPolicy):
-        made = prospect(policy.sound(), state)
+        made = prospect(policy.sound(), state, policy.desired_of(state))
         CheckedPolicy(policy.policy, tuple(made.difference.findings)).sound()
         state, names = made.after, pair_names(policy.policy, made.after)
     elif policy is not None:

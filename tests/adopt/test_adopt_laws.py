@@ -18,7 +18,6 @@ from gpolicy.ganeti.releases import DEFAULT_VERSION, release_of
 from gpolicy.ganeti.vocabulary import Level, Path as ValuePath, Value
 from gpolicy.impact.declared_guards import verdicts_on
 from gpolicy.plan.diff import prospect
-from gpolicy.plan.plan import make_plan
 from gpolicy.policy.loading import load_policy
 from gpolicy.policy.model import Leaves, Policy
 from gpolicy.policy.yaml_reader import read_yaml
@@ -27,6 +26,7 @@ from gpolicy.writing.yaml_text import Node, comment_lines, entry
 from tests.adopt.cluster_states import cluster_states, texts
 from tests.laws import examples
 from tests.mistakes import find_mistakes
+from tests.plan.planned import make_plan
 
 _QUIET = (HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example)
 

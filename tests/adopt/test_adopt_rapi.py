@@ -14,9 +14,9 @@ from gpolicy.cluster.rapi_client import Client
 from gpolicy.cluster.sources import read_state
 from gpolicy.cluster.state import ClusterState
 from gpolicy.ganeti.vocabulary import Value
-from gpolicy.plan.plan import make_plan
 from gpolicy.policy.loading import load_policy
 from gpolicy.writing.new_files import write_files
+from tests.plan.planned import make_plan
 
 CLUSTERS = Path(__file__).resolve().parents[1] / "data" / "clusters"
 

@@ -31,13 +31,13 @@ from gpolicy.cluster.state import ClusterState, Unreadable
 from gpolicy.errors import UnreachableError
 from gpolicy.ganeti.commands import Route
 from gpolicy.ganeti.vocabulary import Value
-from gpolicy.plan.plan import Plan, make_plan
+from gpolicy.plan.plan import Plan
 from gpolicy.plan.plan_file import read_plan
 from gpolicy.plan.step import PlannedCommand, Procedure
 from gpolicy.policy.model import Policy
 from gpolicy.printable import Tone
 from tests.apply.pretend_ganeti import Job, PretendGaneti
-from tests.plan.planned import plan_text, policy_of
+from tests.plan.planned import make_plan, plan_text, policy_of
 
 QUICK = Patience(
     first_pause=0.0, longest_pause=0.0, first_poll=0.0, longest_poll=0.0, job=5, contact=0.3, settle=0.01, look_again=0

@@ -16,8 +16,8 @@ from gpolicy.impact.comparison import Sides
 from gpolicy.impact.declared_guards import declared_guards, failures_asked, guard_impact, judge_declared_again
 from gpolicy.impact.impact import Impact, impact
 from gpolicy.plan.diff import diff, projected
-from gpolicy.plan.plan import make_plan
 from gpolicy.policy.loading import load_policy
+from tests.plan.planned import make_plan
 
 POLICIES = Path(__file__).resolve().parents[2] / "policies"
 POLICY = load_policy(POLICIES / "two-groups")

@@ -16,8 +16,9 @@ from gpolicy.forecast.telling import FORECAST
 from gpolicy.ganeti.parameters import fill
 from gpolicy.ganeti.vocabulary import Level, Values
 from gpolicy.json_values import json_text
+from gpolicy.plan import plan as planning
 from gpolicy.plan.changes import Change
-from gpolicy.plan.plan import Plan, make_plan, plan_as_json
+from gpolicy.plan.plan import Plan, plan_as_json
 from gpolicy.plan.step import Step
 from gpolicy.policy.loading import load_policy
 from gpolicy.policy.model import Policy
@@ -26,6 +27,11 @@ from tests.strategies import base_cluster
 
 CLUSTERS = FilePath(__file__).parent.parent / "data" / "clusters"
 HEAD = "gpolicy: v1\nkind: Cluster\nname: cluster.example.org\n"
+
+
+def make_plan(policy: Policy, state: ClusterState, **more: Any) -> Plan:
+    """Return the plan alone, of the plan and what it does."""
+    return planning.make_plan(policy, state, **more)[0]
 
 
 def recorded(name: str) -> ClusterState:

@@ -11,10 +11,10 @@ from hypothesis import event, given, strategies as st
 from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import InputError, RequestError
 from gpolicy.plan.changes import Part, key_of
-from gpolicy.plan.plan import Plan, make_plan
+from gpolicy.plan.plan import Plan
 from gpolicy.plan.plan_file import read_plan
 from gpolicy.policy.model import Policy
-from tests.plan.planned import cluster, plan_text, policy_of
+from tests.plan.planned import cluster, make_plan, plan_text, policy_of
 from tests.plan.test_plan_laws import RISKS, carried_out, cases, law, loaded, plan_of
 from tests.strategies import GeneratedPolicy
 

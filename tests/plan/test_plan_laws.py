@@ -12,13 +12,13 @@ from hypothesis import HealthCheck, Phase, event, given, settings, strategies as
 from gpolicy.cluster.state import ClusterState
 from gpolicy.ganeti.commands import Command
 from gpolicy.ganeti.vocabulary import DISK_STATE, HV_STATE, Path, Value, Values
-from gpolicy.plan.plan import Plan, make_plan
+from gpolicy.plan.plan import Plan
 from gpolicy.policy.loading import load_policy
 from gpolicy.policy.model import Policy
 from tests.ganeti.real_ganeti import needs_ganeti, real_ganeti
 from tests.laws import FEW
 from tests.plan.ganeti_model import ModelCluster, Tree, rapi_job, tools_job
-from tests.plan.planned import plan_text
+from tests.plan.planned import make_plan, plan_text
 from tests.strategies import HOSTILE_NAMES, OWNED, PLAIN_NAMES, GeneratedPolicy, adopted, cluster_states, policies
 
 RISKS = frozenset({"disks-stay", "exclusive-storage", "master-network"})

@@ -14,10 +14,9 @@ from gpolicy.cluster.sources import SourceOptions, read_state
 from gpolicy.impact.comparison import Sides
 from gpolicy.impact.impact import PARTS, Impact, impact
 from gpolicy.plan.diff import projected
-from gpolicy.plan.plan import make_plan
 from gpolicy.policy.loading import load_policy
 from gpolicy.report.impact_json import impact_data
-from tests.plan.planned import plan_text
+from tests.plan.planned import make_plan, plan_text
 from tests.report.impact_samples import SCORE, capacity_change, full_impact
 
 ROOT = Path(__file__).resolve().parents[2]

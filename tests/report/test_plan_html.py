@@ -25,7 +25,7 @@ from gpolicy.ganeti.commands import shell_line
 from gpolicy.impact.comparison import Sides
 from gpolicy.impact.impact import Impact
 from gpolicy.plan.diff import projected
-from gpolicy.plan.plan import Plan, make_plan
+from gpolicy.plan.plan import Plan
 from gpolicy.policy.loading import load_policy
 from gpolicy.printable import printable
 from gpolicy.provenance import Provenance
@@ -37,6 +37,7 @@ from gpolicy.report.pictures import Box, GroupPicture, NodePicture, domain_pictu
 from gpolicy.report.plan_answer import plan_answer
 from tests.impact.changes import location_change
 from tests.laws import examples
+from tests.plan.planned import make_plan
 from tests.report.impact_samples import capacity_change, full_impact
 from tests.report.plan_samples import HOSTILE, empty_plan, full_plan, hostile
 from tests.report.rendered import Page, html_of

@@ -12,8 +12,8 @@ from gpolicy.cluster.state import ClusterObject, ClusterState
 from gpolicy.findings import Severity, told
 from gpolicy.forecast.telling import FORECAST
 from gpolicy.ganeti.vocabulary import Value, Values
-from gpolicy.plan.plan import make_plan
 from gpolicy.policy.loading import load_policy
+from tests.plan.planned import make_plan
 from tests.rules.policy_texts import bounds
 from tests.rules.run_rules import TODAY, check, cluster, codes, with_instance, with_resources
 

@@ -16,9 +16,9 @@ from gpolicy.findings import Severity, told
 from gpolicy.forecast.telling import FORECAST
 from gpolicy.impact.declared_guards import verdicts_on
 from gpolicy.plan.diff import prospect
-from gpolicy.plan.plan import make_plan
 from gpolicy.policy.loading import load_policy
 from tests.mistakes import find_mistakes
+from tests.plan.planned import make_plan
 from tests.rules.run_rules import TODAY
 
 STATE = read_state(f"snapshot:{Path(__file__).parents[2] / 'policies' / 'two-groups.snapshot.json'}")

@@ -14,12 +14,12 @@ from gpolicy.cluster.state import ClusterObject, ClusterState, Identity, LiveGro
 from gpolicy.cluster.state_files import parse_config
 from gpolicy.ganeti.parameters import fill
 from gpolicy.ganeti.vocabulary import Level, Path, Value, Values
-from gpolicy.plan.plan import Plan, make_plan
+from gpolicy.plan.plan import Plan
 from gpolicy.plan.plan_file import read_plan
 from gpolicy.policy.loading import load_policy
 from gpolicy.policy.model import Inherit, Policy
 from tests.plan.ganeti_model import ModelCluster
-from tests.plan.planned import plan_text
+from tests.plan.planned import make_plan, plan_text
 from tests.simulator.ganeti_configuration import config_data, instance_of
 from tests.strategies import ALLOWED, ENABLED, base_cluster, document, yaml_text
 

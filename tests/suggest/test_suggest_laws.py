@@ -20,12 +20,12 @@ from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import VolumeSize
 from gpolicy.errors import GpolicyError
 from gpolicy.plan.diff import projected
-from gpolicy.plan.plan import make_plan
 from gpolicy.policy.loading import load_policy
 from gpolicy.policy.model import Policy
 from gpolicy.suggest.suggesting import suggest, with_values
 from gpolicy.suggest.suggestion import Size, Suggestion, SuggestRequest
 from tests.mistakes import find_mistakes
+from tests.plan.planned import make_plan
 from tests.suggest.groups_of_nodes import Hardware, group, hardware
 
 WRITTEN = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -12,9 +12,9 @@ from gpolicy.cluster.sources import read_state
 from gpolicy.cluster.terms import VolumeSize
 from gpolicy.findings import Severity
 from gpolicy.forecast.telling import FORECAST
-from gpolicy.plan.plan import make_plan
 from gpolicy.policy.loading import load_policy
 from tests.mistakes import find_mistakes
+from tests.plan.planned import make_plan
 
 ROOT = Path(__file__).resolve().parents[2]
 POLICIES = ROOT / "policies"

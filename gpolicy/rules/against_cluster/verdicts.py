@@ -44,7 +44,7 @@ _BETTER_THAN_GUARDS: Final = (
 
 def prospect_of(context: Context) -> Prospect | None:
     """Return what the plan that the policy leads to would do to the observed cluster, if that can be told."""
-    return context.forecast.prospect(context.policy, context.state) if context.state else None
+    return context.forecast.prospect(context.policy, context.state, context.desired) if context.state else None
 
 
 def _all_verdicts(context: Context) -> tuple[tuple[GuardResult, ...], tuple[GuardResult, ...]]:
