@@ -30,7 +30,7 @@ _TAGS: Final = "GP5"  # the family that knows more of a tag than that it is mist
 _ALONE: Final = "GP9"  # the family of waivers and house rules, each of which stands for itself
 _BREAKS: Final = ("GP002", "GP003")  # after these the rest of a document may mean something else
 _DECIDING: Final = (
-    *("GP114", "GP148", "GP151", "GP152", "GP153", "GP154", "GP2", "GP3", "GP4", "GP5", "GP6"),
+    *("GP114", "GP148", "GP151", "GP152", "GP153", "GP154", "GP195", "GP2", "GP3", "GP4", "GP5", "GP6"),
     *("GP721", "GP722", "GP723", "GP728"),
 )
 """Rules and families about what the allocator counts with: values, and which nodes and groups there are."""

@@ -427,6 +427,12 @@ class _Known:
         )
 
 
+def with_lost_digit(context: Context, number: InForce) -> str:
+    """Return the beginning of a hint for a tenth of what the cluster has, or of Ganeti's default; or nothing."""
+    known = context.observed.cluster.own.get(number.path), default_of(context, number.path)
+    return f"is {10 * number.number:g} meant? Else " if number.leaf and 10 * number.number in known else ""
+
+
 def default_of(context: Context, path: Path) -> Any:
     """Return Ganeti's default of a parameter in the release that is checked for."""
     parameter = parameter_at(path)

@@ -143,6 +143,8 @@ HALVES = (
     ("quarter", "15G 15G", "2 2", "50G 100G"),
 )
 
+USING_FOUR = spec("small", "1G 7G", "1 3", "10G 90G", "1 4")
+
 CURES: dict[str, tuple[str, str, str, str, list[str]]] = {
     "a test loses all nodes": (
         group("gold", "n1, n2", HARDWARE)
@@ -173,6 +175,70 @@ CURES: dict[str, tuple[str, str, str, str, list[str]]] = {
         "GP614",
         "gold",
         "give one of the two another name",
+        [],
+    ),
+    "memory of a node without its unit, with sizes that need TiB": (
+        group("gold", "n1, n2", f"hardware: {{memory: 1, cpus: 64}}\nipolicy:\n  minmax:\n{LARGE}"),
+        "GP152",
+        "1",
+        "write 1T, if 1 TiB is meant",
+        ["GP222", "GP211"],
+    ),
+    "memory of a node without its unit, with CPUs that need GiB": (
+        group("gold", "n1, n2", f"hardware: {{memory: 128, cpus: 64}}\nipolicy:\n  minmax:\n{LARGE}"),
+        "GP152",
+        "128",
+        "write 128G, if 128 GiB are meant",
+        ["GP222", "GP211"],
+    ),
+    "memory of a node that no unit makes enough for the sizes": (
+        group("gold", "n1, n2", "hardware: {memory: 100}\nipolicy:\n  minmax:\n")
+        + spec("large", "16G 128G", "4 16", "100G 1T"),
+        "GP152",
+        "100",
+        "correct the number or its unit",
+        ["GP211"],
+    ),
+    "a volume without its unit": (
+        EXCLUSIVE.replace("dedicated", "gold")
+        + "nodes: [n1, n2]\nhardware: {pv_count: 12, pv_size: 1}\nipolicy:\n  minmax:\n"
+        + LARGE,
+        "GP152",
+        "1",
+        "write 1T, if 1 TiB is meant",
+        [],
+    ),
+    "a ratio without its last digit, of which a group has spindles enough for its sizes": (
+        (
+            f"{CLUSTER}ipolicy:\n  spindle-ratio: 3.2\n  minmax:\n{USING_FOUR}---\n"
+            f"{GROUP}nodes: [n1, n2]\nhardware: {{memory: 190G, cpus: 48}}\nndparams: {{spindle_count: 4}}\n"
+            "ipolicy: {vcpu-ratio: 4}\n"
+        ),
+        "GP195",
+        "3.2",
+        "is 32 meant?",
+        [],
+    ),
+    "a ratio without its last digit, by which a size is too large": (
+        (
+            f"{CLUSTER}ndparams: {{spindle_count: 1}}\nipolicy:\n  spindle-ratio: 3.2\n  minmax:\n"
+            f"{USING_FOUR}{USING_FOUR.replace('small', 'tiny').replace('G,', '00M,')}---\n"
+            f"{GROUP}nodes: [n1, n2]\nhardware: {{memory: 190G, cpus: 48}}\n"
+        ),
+        "GP223",
+        "3.2",
+        "is 32 meant?",
+        ["GP223"],
+    ),
+    "a size for more spindles than a group has, whose cluster has one": (
+        (
+            f"{CLUSTER}ndparams: {{spindle_count: 1}}\nipolicy:\n  spindle-ratio: 4\n  minmax:\n"
+            f"{spec('small', '1G 7G', '1 3', '10G 90G', '1 10')}---\n"
+            f"{GROUP}nodes: [n1, n2]\nndparams: {{spindle_count: 2}}\n"
+        ),
+        "GP223",
+        "10",
+        "raise spindle-ratio or spindle_count, or lower the bound",
         [],
     ),
     "no size has a unit": (

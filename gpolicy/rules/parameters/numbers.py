@@ -16,10 +16,10 @@ from gpolicy.findings import Located, Related, RuleParameter, Span
 from gpolicy.ganeti.amounts import KIB_PER_SECOND, MIB, SENSIBLE, SensibleRange, is_without_limit
 from gpolicy.ganeti.parameters import parameter_at
 from gpolicy.ganeti.vocabulary import MAX_NICS, SPEC_PARAMETERS, SPEC_SIZES, Parameter, Path, Type
-from gpolicy.policy.model import INHERIT, Declared, Hardware, Leaf
+from gpolicy.policy.model import INHERIT, Declared, GroupPolicy, Hardware, Leaf
 from gpolicy.printable import listed
 from gpolicy.rules import shared
-from gpolicy.rules.node_limits import volume_group
+from gpolicy.rules.node_limits import memory_limit, volume_group
 
 _GIB: Final = 1024
 _WHOLE_NUMBERS: Final = frozenset({Type.INT, Type.SIZE, Type.MIB})
@@ -62,8 +62,8 @@ def number_unlikely(context: Context) -> Iterator[Hit]:
                 yield from _value(context, declared, leaf, parameter, sensible)
     for declared, pair in context.each_pair():
         yield from _pair(context, declared, pair)
-    for label, title, name, value, span in _others(context):
-        yield _unlikely(context, label, title, SENSIBLE[name], value, span)
+    for label, title, sensible, value, span, fits in _others(context):
+        yield _unlikely(context, label, title, sensible, value, span, fits=fits)
     for scenario in context.policy.scenarios:
         for key, size in (bare for sizes in shared.sizes_of(scenario) for bare in sizes.bare):
             least = SENSIBLE["disk-size" if key == "disk-size" else "memory-size"].least
@@ -183,22 +183,34 @@ def _is_bare(leaf: Leaf, value: float, *steps: str | int) -> bool:
     return isinstance(written, int) and any(isinstance(item, str) and item[-1:].isalpha() for item in sizes)
 
 
-def _others(context: Context) -> Iterator[tuple[str, str, str, float, Span]]:
-    """Yield numbers beside Ganeti's parameters that make no sense: label, title, name of the range, value, place."""
+def _others(context: Context) -> Iterator[tuple[str, str, SensibleRange, float, Span, SensibleRange]]:
+    """Yield numbers beside Ganeti's parameters that make no sense: label, title, value, place; what fits the sizes."""
     for item in context.cluster_and_groups:
         ratio = item.limits.get(_OVERSUBSCRIPTION)
         if ratio is not None and not SENSIBLE[_OVERSUBSCRIPTION].takes(ratio.value):
-            yield item.label, f"limits.{_OVERSUBSCRIPTION}", _OVERSUBSCRIPTION, ratio.value, ratio.span
+            sensible = SENSIBLE[_OVERSUBSCRIPTION]
+            yield item.label, f"limits.{_OVERSUBSCRIPTION}", sensible, ratio.value, ratio.span, sensible
     for group, hardware in ((group, group.hardware) for group in context.groups if group.hardware):
         for name, figure in (*hardware.figures.items(), *(("pv_size", size) for size in hardware.pv_sizes)):
-            if not SENSIBLE[name].takes(figure.value):
-                yield group.label, f"hardware.{name}", name, figure.value, figure.span
+            if not (sensible := SENSIBLE[name]).takes(figure.value):
+                fits = replace(sensible, least=max(sensible.least, _needed(context, group, hardware).get(name, 0)))
+                yield group.label, f"hardware.{name}", sensible, figure.value, figure.span, fits
     for scenario in context.policy.scenarios:
         for sizes in shared.sizes_of(scenario):
             disks = (("disk-size", disk.size) for disk in sizes.disks or ())
             for name, value in (("memory-size", sizes.memory or 0), *disks):
-                if 0 < value < SENSIBLE[name].least:  # a test may be about too large ones
-                    yield f"test/{scenario.name.value}", f"test {scenario.name.value}: {name}", name, value, sizes.span
+                if 0 < value < (sensible := SENSIBLE[name]).least:  # a test may be about too large ones
+                    title = f"test {scenario.name.value}: {name}"
+                    yield f"test/{scenario.name.value}", title, sensible, value, sizes.span, sensible
+
+
+def _needed(context: Context, group: GroupPolicy, hardware: Hardware) -> dict[str, float]:
+    """Return the least memory and size of a volume, MiB, that the CPUs and the sizes of a group need (GP222, GP212)."""
+    cpus, pairs = hardware.cpus.value if hardware.cpus else 0, comparable(context.pairs(group))
+    kept = memory_limit(context, group, hardware.memory).kept if hardware.memory else 0
+    memory = max((pair.maximum["memory-size"] for pair in pairs), default=0) + kept
+    disk = max((pair.maximum["disk-size"] * max(pair.minimum["disk-count"], 1) for pair in pairs), default=0)
+    return {"memory": max(memory, cpus * (512 if cpus >= 16 else 100)), "pv_size": disk / (hardware.volume_count or 1)}
 
 
 @warning("GP114", parameters=(RuleParameter("least", 0.75, "Report a ratio below this.", least=0),), explains=7)
@@ -248,11 +260,15 @@ def spindles_fill_first(context: Context) -> Iterator[Hit]:
         spindles = ratio.number * count.number
         if any(pair.maximum["spindle-use"] > spindles for pair in pairs):
             continue  # GP223
-        uses = [pair.minimum["spindle-use"] for pair in pairs]
-        if all(use > 0 and times >= 5 * spindles / use for use, times in zip(uses, by_size, strict=True)):
+        uses = [times * pair.minimum["spindle-use"] for times, pair in zip(by_size, pairs, strict=True)]
+        meant = shared.with_lost_digit(context, ratio)
+        if 0 < 5 * spindles <= min(uses) or (meant and 0 < spindles < max(uses)):
+            most, pair = (max if meant else min)(zip(by_size, pairs, strict=True), key=lambda item: item[0])
             message = f"a node of group {group.name} is full with spindle-use {spindles:g}, and its memory and CPUs"
-            message += f" would take {min(by_size):.0f} instances of the largest size"
-            yield shared.conflict(context, group, message, "raise spindle-ratio", ratio, count)
+            message += f" would take {most:.0f} instances of {pair.title} at its largest"
+            related = see(count.leaf.span if count.leaf else None, "spindle_count is here")
+            missing = f"spindle-ratio at {ratio.leaf.span}"
+            yield hit(group, message, ratio.leaf.span, f"{meant}raise spindle-ratio", related, missing=missing)
 
 
 _STATE_HINT: Final = "keep it for gpolicy's own counts and guards, or leave it out: the cluster then keeps what it has"
