@@ -145,6 +145,8 @@ HALVES = (
 
 USING_FOUR = spec("small", "1G 7G", "1 3", "10G 90G", "1 4")
 
+SHORT = SMALL.replace("12G", "120M").replace("1G", "64M").replace("1 3", "1 4")
+
 CURES: dict[str, tuple[str, str, str, str, list[str]]] = {
     "a test loses all nodes": (
         group("gold", "n1, n2", HARDWARE)
@@ -239,6 +241,33 @@ CURES: dict[str, tuple[str, str, str, str, list[str]]] = {
         "GP223",
         "10",
         "raise spindle-ratio or spindle_count, or lower the bound",
+        [],
+    ),
+    "a size ends in another unit, below std and the default instance": (
+        (
+            f"{CLUSTER}beparams: {{minmem: 3G, maxmem: 3G, vcpus: 3}}\nipolicy:\n"
+            f"  std: {{memory-size: 4G, cpu-count: 3}}\n  minmax:\n{LARGE}{SHORT}"
+        ),
+        "GP205",
+        "120M",
+        "is 12G meant?",
+        ["GP215"],
+    ),
+    "a size begins in another unit, above std and the default instance": (
+        (
+            f"{CLUSTER}beparams: {{maxmem: 3G, vcpus: 5}}\nipolicy:\n"
+            f"  std: {{memory-size: 2G, cpu-count: 5}}\n  minmax:\n{LARGE.replace('16G', '10G')}"
+        ),
+        "GP205",
+        "10G",
+        "is 1G meant?",
+        [],
+    ),
+    "a std that two sizes may be meant for": (
+        f"{CLUSTER}ipolicy:\n  std: {{memory-size: 14G, cpu-count: 4}}\n  minmax:\n{LARGE}{SMALL}",
+        "GP205",
+        "14G",
+        "Ganeti refuses this",
         [],
     ),
     "no size has a unit": (
