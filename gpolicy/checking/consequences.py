@@ -175,7 +175,7 @@ def _rank(finding: Finding) -> tuple[object, ...]:
     compares, order = finding.related != () and rule is None, rule.explains if rule is not None else _LAST
     late = finding.code == SIZE_ROUNDED.code, finding.because != (), compares
     is_of_tag = finding.code.startswith(_TAGS)
-    return *late, finding.severity.rank, not is_of_tag, order, finding.code, finding.sort_key()
+    return *late, finding.severity.rank if order else 0, not is_of_tag, order, finding.code, finding.sort_key()
 
 
 def _with(finding: Finding, following: Iterable[Finding]) -> Finding:

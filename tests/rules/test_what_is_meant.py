@@ -78,6 +78,12 @@ SLIPS: dict[str, tuple[str, ClusterState | None, str, str]] = {
         "quotes",
     ),
     "a bound with a unit": (f"{GROUP}tags: ['tier:gold']\n" + RATIO.format("tier:gold", "4G"), None, "GP012", "4096"),
+    "the braces of a shell": (
+        f"{GROUP}nodes: ['node{{1..3}}.example.org']\n",
+        STATE,
+        "GP612",
+        "write node[1-3].example.org",
+    ),
     "numbers of two digits": (
         f"{GROUP}nodes: ['front[01-06].example.org']\n",
         None,

@@ -26,6 +26,8 @@ MOST_COMPARED: Final = 50_000
 """Pairs of patterns that are looked at, and that are compared: each with each of some 300 groups."""
 MOST_NAMES: Final = 500_000
 """Names that patterns are written out to, to compare them."""
+_NUMBERS: Final = re.compile(r"[\[{(]([0-9]{1,2})(?:-|:|\.\.)([0-9]{1,2})[\])}]")
+_WORDS: Final = re.compile(r"\{([a-z0-9.-]++(?:,[a-z0-9.-]++)++)\}")
 _STEM: Final = re.compile("[a-z]{4,}(?=[^a-z])", re.IGNORECASE)
 _DOMAIN: Final = re.compile(r"(?:\[[^][]*+\]|[^.\[\]])++\.(.+)")
 _MOST_DOMAINS: Final = 20
@@ -221,7 +223,22 @@ def _could_meet(patterns: list[str], groups: list[str]) -> tuple[list[tuple[int,
     return sorted(pairs), True
 
 
-@warning("GP612", explains=2)
+def _expanded(pattern: str) -> list[str]:
+    """Return the patterns for numbers of several digits, and for the braces of a shell; none where there are none."""
+    numbers, words = _NUMBERS.search(pattern), _WORDS.search(pattern)
+    found, parts = numbers or words, list[str]()
+    tens: dict[str, list[str]] = {}
+    for number in range(int(numbers[1]), int(numbers[2]) + 1) if numbers else ():
+        digits = str(number).zfill(len(numbers[1]) if numbers else 0)
+        tens.setdefault(digits[:-1], []).append(digits[-1])
+    parts += [f"{ten}[{last[0]}-{last[-1]}]" if len(last) > 1 else f"{ten}{last[0]}" for ten, last in tens.items()]
+    if words and not numbers:
+        letters = words[1].replace(",", "")
+        parts = [f"[{letters}]"] if len(letters) == words[1].count(",") + 1 else words[1].split(",")
+    return [f"{pattern[: found.start()]}{part}{pattern[found.end() :]}" for part in parts] if found else []
+
+
+@warning("GP612", explains=0)
 def pattern_unlikely(context: Context) -> Iterator[Hit]:
     left = MOST_LOOKED_AT
     for declared, entries in _lists(context):
@@ -240,12 +257,11 @@ def pattern_unlikely(context: Context) -> Iterator[Hit]:
                 hint = "* is for any letters, [1-4] for one of a set, [1-9] and 1[0-2] for 1 to 12"
                 ends = r"\[([0-9a-z])-([0-9a-z])\]"
                 turned = re.sub(ends, lambda match: f"[{'-'.join(sorted(match.groups()))}]", entry.value)
-                one_digit = re.sub(r"\[0([0-9])-0([0-9])\]", r"0[\1-\2]", entry.value)
-                several = re.split(r"[,; ]+", entry.value)
-                if len(several) > 1 and not any(map(unlikely, several)):
-                    hint = f"write each as an entry of its own: {', '.join(several)}"
-                if one_digit != entry.value and not unlikely(one_digit):
-                    hint = f"write {one_digit}"
+                for meant in (_expanded(entry.value), re.split(r"[,; ]+", entry.value)):
+                    if not meant or any(map(unlikely, meant)):
+                        continue
+                    each = "each as an entry of its own: " if len(meant) > 1 else ""
+                    hint = f"write {each}{', '.join(meant)}"
                 can_fix = turned != entry.value and not unlikely(turned)
                 fix = edits.replace_word(context.policy, entry.span, entry.value, turned) if can_fix else None
                 yield hit(declared, f"{entry.value}: {reason}", entry.span, hint, fix=fix)
