@@ -276,6 +276,51 @@ CURES: dict[str, tuple[str, str, str, str, list[str]]] = {
         "Ganeti refuses this",
         [],
     ),
+    "what a node has, written as what it keeps": (
+        f"{GROUP}nodes: [n1]\nhardware: {{memory: 128G, cpus: 32}}\nhv_state:\n  kvm: {{mem_node: 128G}}\n",
+        "GP419",
+        "128G",
+        "is mem_total meant?",
+        [],
+    ),
+    "the CPUs of a node, written as those it keeps": (
+        f"{GROUP}nodes: [n1]\nhardware: {{memory: 128G, cpus: 32}}\nhv_state:\n  kvm: {{cpu_node: 32}}\n",
+        "GP419",
+        "32",
+        "is cpu_total meant?",
+        [],
+    ),
+    "too much that a node keeps, beside what it has": (
+        (
+            f"{GROUP}nodes: [n1]\nhardware: {{memory: 128G, cpus: 32}}\n"
+            "hv_state:\n  kvm: {mem_total: 128G, mem_node: 120G}\n"
+        ),
+        "GP419",
+        "120G",
+        "correct the unit, or the hardware",
+        [],
+    ),
+    "what a node keeps, written as what it has": (
+        f"{GROUP}nodes: [n1]\nhardware: {{memory: 128G, cpus: 32}}\nhv_state:\n  kvm: {{mem_total: 4G}}\n",
+        "GP153",
+        "4G",
+        "is mem_node meant?",
+        [],
+    ),
+    "a total without its last digit": (
+        f"{GROUP}nodes: [n1]\nhardware: {{memory: 640G, cpus: 32}}\nhv_state:\n  kvm: {{mem_total: 64G}}\n",
+        "GP153",
+        "64G",
+        "correct the one that is wrong",
+        [],
+    ),
+    "what a node has and keeps, exchanged": (
+        f"{GROUP}nodes: [n1]\nhv_state:\n  kvm: {{mem_total: 4G, mem_node: 128G}}\n",
+        "GP151",
+        "128G",
+        "exchange the two",
+        [],
+    ),
     "no size has a unit": (
         group("gold", "n1, n2", f"ipolicy:\n  minmax:\n{spec('large', '16 64', '4 16', '100 1024')}"),
         "GP152",
@@ -526,3 +571,4 @@ def test_a_finding_stands_at_the_slip_with_its_cure(name: str, tmp_path: Path) -
     assert found.span is not None
     written = text.splitlines()[found.span.line - 1][found.span.column - 1 : found.span.end_column - 1]
     assert (written, hint in found.hint) == (place, True), found.hint
+    assert "meant? Else" not in found.hint or "meant?" in hint or not hint, found.hint

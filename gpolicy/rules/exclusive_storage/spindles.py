@@ -22,6 +22,7 @@ from gpolicy.rules.shared import exclusive_groups, in_force
 
 _TOLERANCE_PERCENT: Final = 3  # margin and reserve together: as exact as volumes of one size are
 _IGNORED: Final[tuple[Path, ...]] = (SPINDLE_RATIO, SPINDLE_COUNT)
+_TOTALS: Final = {"memory-size": "mem_total", "cpu-count": "cpu_total", "disk-size": "disk_total"}
 SHARES: Final = {"full": 1, "whole": 1, "half": 2, "third": 3, "quarter": 4, "fifth": 5, "sixth": 6, "eighth": 8}
 """Names of specs that say how many of them a node is to hold."""
 
@@ -258,7 +259,11 @@ def node_keeps_everything(context: Context) -> Iterator[Hit]:
             message = f"{' and '.join(leaf.path[-1] for leaf in kept)} {verb} {amount(name, limit.kept)} of the"
             message += f" {amount(name, limit.whole)} that nodes of {group.name} have:"
             message += f" {'less than half' if left > 0 else 'nothing'} is left"
-            hint = f"correct the {'number' if name == 'cpu-count' else 'unit'}, or the hardware"
+            total = _TOTALS[name]
+            is_total = len(kept) == 1 and 0.9 * limit.whole <= limit.kept <= limit.whole
+            is_free = context.effective(group, (*kept[0].path[:-1], total)) is None
+            hint = f"is {total} meant? Else " if is_total and is_free else ""
+            hint += f"correct the {'number' if name == 'cpu-count' else 'unit'}, or the hardware"
             yield hit(group, message, kept[0].span, hint, limit.places[:1])
 
 

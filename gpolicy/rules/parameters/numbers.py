@@ -275,6 +275,8 @@ _STATE_HINT: Final = "keep it for gpolicy's own counts and guards, or leave it o
 _LEAST_SHARE: Final = 0.5
 _LEAST_OF_DISK: Final = 0.1
 """A total below this share of what there is must be a mistake. A volume group may have fewer of the disks."""
+_LEAST_KEPT: Final = 8
+"""A node keeps at most this part of what it has: of 64 GiB 8."""
 _PARTS: Final = {
     "mem_total": ("mem_node", "mem_hv"),
     "cpu_total": ("cpu_node",),
@@ -367,7 +369,9 @@ def state_beyond_total(context: Context) -> Iterator[Hit]:
                 message = f"{what} ({sizes[0]}) {verb} nothing of {total_name} ({sizes[1]})"
                 others = [leaf for leaf in (*parts, total) if leaf is not own[0]]
                 related = tuple(Related(leaf.span, f"{leaf.path[-1]} is here") for leaf in others)
-                yield hit(declared, message, own[0].span, "correct one of them", related)
+                is_turned = len(parts) == 1 and kept > 2 * total.number
+                hint = "exchange the two" if is_turned else "correct one of them"
+                yield hit(declared, message, own[0].span, hint, related)
 
 
 @warning("GP153", When.MORE_WITH_STATE, explains=8)
@@ -398,8 +402,16 @@ def _compared(context: Context, declared: Declared, leaf: Leaf, name: str) -> It
             only = "only " if little else ""
             message = f"{leaf.dotted} is {only}{sizes[0]}, but the promised hardware of {group.title} is {sizes[1]}"
             hint = "its digits are exchanged in one of them" if exchanged else "correct the one that is wrong"
+            hint = f"{_part_meant(context, declared, leaf, has)}{hint}"
             yield hit(declared, message, leaf.span, hint, see(promised.span, "promised here"))
             return
+
+
+def _part_meant(context: Context, declared: Declared, leaf: Leaf, has: float) -> str:
+    """Return the beginning of a hint for a total that is rather what the node keeps of all that it has; or nothing."""
+    part = _PARTS[leaf.path[-1]][0]
+    is_part = leaf.number * _LEAST_KEPT <= has and has / leaf.number not in (10, 100, _GIB)  # else a digit or a unit
+    return f"is {part} meant? Else " if is_part and context.effective(declared, (*leaf.path[:-1], part)) is None else ""
 
 
 def _shown(name: str, value: float) -> str:
@@ -433,6 +445,6 @@ def state_beyond_node(context: Context, share: float) -> Iterator[Hit]:
                 only = "only " if leaf.number < has else ""
                 shown = [_shown(path[-1], value) for value in (leaf.number, has)]
                 message = f"{leaf.dotted} is {only}{shown[0]}, but node {name} reports {shown[1]}"
-                hint = "correct the figure, or declare it for fewer nodes"
                 owner = next(item for item in context.policy.objects if item.leaves.get(leaf.path) is leaf)
+                hint = f"{_part_meant(context, owner, leaf, has)}correct the figure, or declare it for fewer nodes"
                 yield hit(owner, message, leaf.span, hint)
