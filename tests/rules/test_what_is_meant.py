@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from gpolicy.checking.context import EXCLUSIVE_STORAGE
 from gpolicy.cluster.state import ClusterState
 from tests.rules.policy_texts import CLUSTER, EXCLUSIVE, GROUP, HARDWARE, LARGE, SILVER, SMALL, spec
 from tests.rules.run_rules import check, cluster, with_resources
@@ -124,6 +125,30 @@ def test_all_that_nodes_lack_of_one_promise_is_one_finding(tmp_path: Path) -> No
     text = f"{EXCLUSIVE}nodes: [n1, n2]\n{HARDWARE}"
     found = bad(text, tmp_path, with_resources(state, memory_total=9999, cpu_total=2))
     assert [item.code for item in found].count("GP725") == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "spindles", "place", "hint"),
+    [
+        (HARDWARE.replace("12", "21"), 12, "21", "is 12 meant, as the nodes have?"),
+        (HARDWARE.replace("12", "21"), None, "21", "is 12 meant, as the nodes have?"),
+        (HARDWARE.replace("12", "14"), 12, "14", "is 12 meant, as the nodes have?"),
+        (HARDWARE.replace("12", "24"), None, "1T", "correct the promise"),
+        (HARDWARE.replace("1T", "2T"), 12, "2T", "correct the promise"),
+        (HARDWARE.replace("32", "64"), 12, "64", "is 32 meant, as the nodes have?"),
+    ],
+)
+def test_what_nodes_have_is_told_at_the_figure_that_is_wrong(
+    text: str, spindles: int | None, place: str, hint: str, tmp_path: Path
+) -> None:
+    state = cluster({"gold": {EXCLUSIVE_STORAGE: spindles is not None}}, {"n1": "gold", "n2": "gold"})
+    disk = 12 * 1018 * 1000
+    state = with_resources(state, memory_total=1 << 18, cpu_total=32, disk_total=disk, spindles_total=spindles or 1)
+    text = f"{EXCLUSIVE.replace('dedicated', 'gold')}nodes: [n1, n2]\n{text}"
+    (found,) = [item for item in bad(text, tmp_path, state) if item.code == "GP725"]
+    assert found.span is not None
+    written = text.splitlines()[found.span.line - 1][found.span.column - 1 : found.span.end_column - 1]
+    assert (written, found.hint.startswith(hint)) == (place, True), found.hint
 
 
 def group(name: str, nodes: str, more: str = "") -> str:
