@@ -178,6 +178,23 @@ USING_FOUR = spec("small", "1G 7G", "1 3", "10G 90G", "1 4")
 
 SHORT = SMALL.replace("12G", "120M").replace("1G", "64M").replace("1 3", "1 4")
 
+LOST = (
+    f"{CLUSTER}ipolicy:\n  minmax:\n{SMALL}"
+    + group("gold", "n1", f"ipolicy:\n  minmax:\n{LARGE}")
+    + group("spare", "n2", "alloc_policy: unallocable\n")
+)
+
+COPIED = (
+    'gpolicy: v1\nkind: TagRules\nowns: [migration, nlocation, {{prefix: "cpu:", "on": [node]}},'
+    ' {{prefix: "room:", "on": [node]}}]\nfailure_domains: [room]\nmigration: {{domains: [cpu]}}\n'
+    + group("prod", '"{}"')
+    + group("batch", '"{}"')
+    + node_set("old", "n-p1, n-p2, n-p3", "tags: ['cpu:a', 'room:a']")
+    + node_set("north", "n-b1", "tags: ['room:a']")
+    + node_set("south", "n-b2, n-b3", "tags: ['room:b']")
+    + "---\ngpolicy: v1\nkind: NodeSet\nname: new\ngroups: [batch]\ntags: ['cpu:b']\n"
+)
+
 CURES: dict[str, tuple[str, str, str, str, list[str]]] = {
     "a test loses all nodes": (
         group("gold", "n1, n2", HARDWARE)
@@ -345,6 +362,41 @@ CURES: dict[str, tuple[str, str, str, str, list[str]]] = {
         "128G",
         "exchange the two",
         [],
+    ),
+    "a list of sizes that takes the inherited ones away": (
+        LOST + asking("group: gold, spec: small"),
+        "GP812",
+        "small",
+        "the specs are large; if the inherited one is meant, write small in the list of group gold as well",
+        ["GP610"],
+    ),
+    "a list of sizes that leaves inherited ones to a closed group": (
+        LOST,
+        "GP610",
+        "unallocable",
+        "or write small in the list of group gold, which replaces the inherited one",
+        [],
+    ),
+    "a pattern copied from another group, whose nodes are in sets": (
+        COPIED.format("n-p[1-6]", "n-p[1-3]"),
+        "GP611",
+        '"n-p[1-3]"',
+        "is n-b[1-3] meant? Node sets name such nodes, and no group does",
+        ["GP613", "GP613"],
+    ),
+    "a wide pattern copied from another group": (
+        COPIED.format("n-p[1-3]", "n-p*"),
+        "GP611",
+        '"n-p*"',
+        "is n-b* meant?",
+        ["GP613", "GP613"],
+    ),
+    "the same pattern in two groups, of which one has other nodes in sets": (
+        COPIED.format("n-p[1-6]", "n-p[1-6]"),
+        "GP611",
+        '"n-p[1-6]"',
+        "is n-b[1-6] meant?",
+        ["GP613", "GP613"],
     ),
     "no size has a unit": (
         group("gold", "n1, n2", f"ipolicy:\n  minmax:\n{spec('large', '16 64', '4 16', '100 1024')}"),

@@ -28,6 +28,7 @@ MOST_NAMES: Final = 500_000
 """Names that patterns are written out to, to compare them."""
 _NUMBERS: Final = re.compile(r"[\[{(]([0-9]{1,2})(?:-|:|\.\.)([0-9]{1,2})[\])}]")
 _WORDS: Final = re.compile(r"\{([a-z0-9.-]++(?:,[a-z0-9.-]++)++)\}")
+_BEGINNING: Final = re.compile(r"[^\d.*?\[]*+")
 _STEM: Final = re.compile("[a-z]{4,}(?=[^a-z])", re.IGNORECASE)
 _DOMAIN: Final = re.compile(r"(?:\[[^][]*+\]|[^.\[\]])++\.(.+)")
 _MOST_DOMAINS: Final = 20
@@ -121,14 +122,16 @@ def _just_missed(
 @warning("GP611", When.NO_STATE)
 def patterns_overlap(context: Context) -> Iterator[Hit]:
     entries = [(group, entry) for group in context.groups for entry in group.nodes or ()]
-    yield from _overlaps(entries, None)
+    yield from _overlaps(context, entries, only_different=False)
     yield from _named_elsewhere(entries)
     sets = [(nodes, entry) for nodes in context.policy.node_sets if nodes.leaves for entry in nodes.nodes]
-    yield from _overlaps(sets, context)
+    yield from _overlaps(context, sets, only_different=True)
 
 
-def _overlaps(entries: Sequence[tuple[Declared, Located[str]]], context: Context | None) -> Iterator[Hit]:
-    """Yield what overlaps; with `context` only where the two set different values."""
+def _overlaps(
+    context: Context, entries: Sequence[tuple[Declared, Located[str]]], *, only_different: bool
+) -> Iterator[Hit]:
+    """Yield what overlaps, or only where the two set different values."""
     patterns = [(declared, entry) for declared, entry in entries if is_glob(entry.value)]
     overlaps: dict[tuple[str, str], tuple[int, int, str]] = {}
     uses = Counter[int]()
@@ -139,7 +142,7 @@ def _overlaps(entries: Sequence[tuple[Declared, Located[str]]], context: Context
     for first, second in pairs:
         (one, entry), (other, place) = patterns[first], patterns[second]
         pair = (one.name, other.name)
-        about = _different(context, one, other) if context else ""
+        about = _different(context, one, other) if only_different else ""
         if pair in overlaps or about is None:
             continue
         names += sum(len(written_out(item.value) or ()) for item in (entry, place))
@@ -151,7 +154,11 @@ def _overlaps(entries: Sequence[tuple[Declared, Located[str]]], context: Context
             uses.update((first, second))
     for first, second, about in overlaps.values():
         values = [patterns[at][1].value for at in (first, second)]
-        if uses[first] == uses[second]:
+        owners = [patterns[at][0].name for at in (first, second)]
+        place_meant, copied = _copied(context, owners, values) if not only_different else (0, "")
+        if copied:
+            wide = (first, second)[place_meant]
+        elif uses[first] == uses[second]:
             wide = first if values[0] != values[1] and takes_in(*values) else second
         else:
             wide = max(first, second, key=uses.__getitem__)
@@ -165,8 +172,39 @@ def _overlaps(entries: Sequence[tuple[Declared, Located[str]]], context: Context
             hint = f"is {meant} meant? Else {hint}"
         hint = "leave it out of one of the two: was it copied?" if place.value == entry.value else hint
         widest = place.value if uses[wide] > 1 else min(entry.value, place.value, key=len)
+        missing = nodes_like(copied) or f"within {widest}"
+        hint = f"is {copied} meant? Node sets name such nodes, and no group does. Else {hint}" if copied else hint
         related = see(entry.span, f"{one.name} is here")
-        yield hit(other, f"{both}{about}", place.span, hint, related, missing=f"within {widest}")
+        yield hit(other, f"{both}{about}", place.span, hint, related, missing=missing)
+
+
+def _copied(context: Context, groups: list[str], patterns: list[str]) -> tuple[int, str]:
+    """Return which of the patterns of two groups, 0 or 1, was copied from the other, and what is meant; or nothing.
+
+    With other letters at its beginning it matches all nodes with such letters that node sets name and no group does.
+    """
+    for letters, names in context.once(_without_group).items():
+        guesses = [f"{letters}{_BEGINNING.sub('', pattern, count=1)}" for pattern in patterns]
+        fitting = [at for at in (0, 1) if all(matches(guesses[at], name) for name in names)]
+        word = re.split("[^a-z]+", letters.rstrip("-"))[-1]
+        called = [at for at in fitting if word and groups[at].startswith(word)]
+        exact = [at for at in fitting if {*(written_out(guesses[at]) or ())} == names]
+        is_same = patterns[0] == patterns[1]
+        narrow = [at for at in fitting if not is_same and takes_in(patterns[1 - at], patterns[at])]
+        best = next((each for each in (called, exact, fitting, narrow, fitting[1:] * is_same) if len(each) == 1), None)
+        if best is not None:
+            return best[0], guesses[best[0]]
+    return 0, ""
+
+
+def _without_group(context: Context) -> dict[str, set[str]]:
+    """Return the names in node sets that no group has, by the letters that they begin with."""
+    found: dict[str, set[str]] = {}
+    for entry in (entry for _, unknown in unknown_in_sets(context) for entry in unknown):
+        for name in written_out(entry.value) or ():
+            letters = _BEGINNING.match(name)
+            found.setdefault(letters[0] if letters else "", set()).add(name)
+    return found
 
 
 def _named_elsewhere(entries: Sequence[tuple[Declared, Located[str]]]) -> Iterator[Hit]:
