@@ -385,7 +385,7 @@ CURES: dict[str, tuple[str, str, str, str, list[str]]] = {
         ["GP613", "GP613"],
     ),
     "a wide pattern copied from another group": (
-        COPIED.format("n-p[1-3]", "n-p*"),
+        COPIED.format("n-p[1-6]", "n-p*"),
         "GP611",
         '"n-p*"',
         "is n-b* meant?",
