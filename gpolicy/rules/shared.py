@@ -12,6 +12,7 @@ from typing import Any, Final, TypeVar, cast
 
 from gpolicy.checking.context import MINMAX, Context
 from gpolicy.checking.rule import Hit, hit, see
+from gpolicy.data import read_data
 from gpolicy.findings import NODES_LIKE, Located, Related, Span
 from gpolicy.ganeti.parameters import PARAMETERS, default_in, parameter_at
 from gpolicy.ganeti.vocabulary import Level, Path, Reach, Type, Value
@@ -200,25 +201,18 @@ def repeated(items: Iterable[_Item], key: Callable[[_Item], object]) -> Iterator
             yield item, earlier
 
 
-@dataclass(frozen=True, slots=True)
-class Form:
-    """What a text, or each word of it between separators, looks like; and the same in words."""
-
-    pattern: str
-    wanted: str
-    between: str = ""
-
-
-def misformed(context: Context, forms: Mapping[Path, Form]) -> Iterator[Hit]:
-    """Yield the declared texts that do not have the form of their path."""
+def misformed(context: Context, code: str) -> Iterator[Hit]:
+    """Yield the declared texts that do not have the form of their path: `templates/forms.toml`, by a rule's code."""
+    forms = {tuple(place.split(".")): form for place, form in read_data("forms.toml")[code].items()}
     for declared, leaf in context.explicit_at(*forms):
         form, text = forms[leaf.path], str(leaf.value)[:_LONGEST]
-        words = [word.strip() for word in text.split(form.between)] if form.between and text else [text]
+        between, pattern = form.get("between", ""), form["pattern"]
+        words = [word.strip() for word in text.split(between)] if between and text else [text]
         is_list = len(words) > 1
-        wrong = next((word for word in words if not re.fullmatch(form.pattern, word) or (is_list and not word)), None)
+        wrong = next((word for word in words if not re.fullmatch(pattern, word) or (is_list and not word)), None)
         if wrong is not None:
             verb = "cannot be" if len(words) == 1 else "has"
-            yield hit(declared, f"{leaf.dotted} {verb} {wrong!r}", leaf.span, f"write {form.wanted}")
+            yield hit(declared, f"{leaf.dotted} {verb} {wrong!r}", leaf.span, f"write {form['wanted']}")
 
 
 def unknown_group(
