@@ -13,7 +13,7 @@ from gpolicy.checking.context import ENABLED_HYPERVISORS, SPINDLE_COUNT, SPINDLE
 from gpolicy.checking.pairs import Pair, amount, comparable
 from gpolicy.checking.rule import Hit, When, hit, information, see, warning
 from gpolicy.findings import Located, Related, RuleParameter, Span
-from gpolicy.ganeti.amounts import KIB_PER_SECOND, MIB, SENSIBLE, SensibleRange, is_without_limit
+from gpolicy.ganeti.amounts import KIB_PER_SECOND, MIB, SensibleRange, is_without_limit, sensible_ranges
 from gpolicy.ganeti.parameters import parameter_at
 from gpolicy.ganeti.vocabulary import MAX_NICS, SPEC_PARAMETERS, SPEC_SIZES, Parameter, Path, Type
 from gpolicy.policy.model import INHERIT, Declared, GroupPolicy, Hardware, Leaf
@@ -21,12 +21,13 @@ from gpolicy.printable import listed
 from gpolicy.rules import shared
 from gpolicy.rules.node_limits import memory_limit, volume_group
 
+_SENSIBLE: Final = sensible_ranges()
 _GIB: Final = 1024
 _WHOLE_NUMBERS: Final = frozenset({Type.INT, Type.SIZE, Type.MIB})
 _SPECS: Final = tuple(
-    (name, SENSIBLE[name], _GIB if name in SPEC_SIZES else SENSIBLE[name].least)
+    (name, _SENSIBLE[name], _GIB if name in SPEC_SIZES else _SENSIBLE[name].least)
     for name in SPEC_PARAMETERS
-    if name in SENSIBLE
+    if name in _SENSIBLE
 )
 """With the least number that is sensible and, of a size, cannot lack a unit."""
 _OVERSUBSCRIPTION: Final = "oversubscription"
@@ -66,7 +67,7 @@ def number_unlikely(context: Context) -> Iterator[Hit]:
         yield _unlikely(context, label, title, sensible, value, span, fits=fits)
     for scenario in context.policy.scenarios:
         for key, size in (bare for sizes in shared.sizes_of(scenario) for bare in sizes.bare):
-            least = SENSIBLE["disk-size" if key == "disk-size" else "memory-size"].least
+            least = _SENSIBLE["disk-size" if key == "disk-size" else "memory-size"].least
             if least <= size.value < _GIB and not (key != "disk-size" and size.value % _MEMORY_STEP == 0):
                 title = f"test {scenario.name.value}: {key}"
                 yield _bare(context, f"test/{scenario.name.value}", title, size.value, size.span)
@@ -109,7 +110,7 @@ def _pair(context: Context, declared: Declared, pair: Pair) -> Iterator[Hit]:
                 yield _with_bare(unlikely, pair.leaf, pair.index, bound, name)
             elif name in SPEC_SIZES and is_small and _is_bare(pair.leaf, value, pair.index, bound, name):
                 yield _bare(context, declared, title, value, pair.at(bound, name))
-    nics, sensible = pair.minimum["nic-count"], SENSIBLE["min nic-count"]
+    nics, sensible = pair.minimum["nic-count"], _SENSIBLE["min nic-count"]
     if pair.possible and sensible.most < nics <= MAX_NICS:  # else GP206, GP213
         yield _unlikely(context, declared, f"{pair.title}: min nic-count", sensible, nics, pair.at("min", "nic-count"))
 
@@ -144,9 +145,11 @@ def _with_bare(unlikely: Hit, leaf: Leaf, *steps: str | int) -> Hit:
     root = own[: -2 if steps else -1]
     tables = [(*root, "min"), (*root, "max")] if steps else [root]  # of a pair: both its bounds
     known = [(*table, key) for table in tables for key in value_at(table)]
-    sizes = [place for place in known if str(place[-1]) in SENSIBLE and SENSIBLE[str(place[-1])].unit == MIB]
+    sizes = [place for place in known if str(place[-1]) in _SENSIBLE and _SENSIBLE[str(place[-1])].unit == MIB]
     are_bare = all(_is_bare_size(value_at(place)) for place in sizes)
-    others = [place for place in sizes if are_bare and place != own and SENSIBLE[str(place[-1])].takes(value_at(place))]
+    others = [
+        place for place in sizes if are_bare and place != own and _SENSIBLE[str(place[-1])].takes(value_at(place))
+    ]
     if not others:
         return unlikely
     names = listed([f"{place[-1]} {value_at(place)}" for place in others])
@@ -187,19 +190,19 @@ def _others(context: Context) -> Iterator[tuple[str, str, SensibleRange, float, 
     """Yield numbers beside Ganeti's parameters that make no sense: label, title, value, place; what fits the sizes."""
     for item in context.cluster_and_groups:
         ratio = item.limits.get(_OVERSUBSCRIPTION)
-        if ratio is not None and not SENSIBLE[_OVERSUBSCRIPTION].takes(ratio.value):
-            sensible = SENSIBLE[_OVERSUBSCRIPTION]
+        if ratio is not None and not _SENSIBLE[_OVERSUBSCRIPTION].takes(ratio.value):
+            sensible = _SENSIBLE[_OVERSUBSCRIPTION]
             yield item.label, f"limits.{_OVERSUBSCRIPTION}", sensible, ratio.value, ratio.span, sensible
     for group, hardware in ((group, group.hardware) for group in context.groups if group.hardware):
         for name, figure in (*hardware.figures.items(), *(("pv_size", size) for size in hardware.pv_sizes)):
-            if not (sensible := SENSIBLE[name]).takes(figure.value):
+            if not (sensible := _SENSIBLE[name]).takes(figure.value):
                 fits = replace(sensible, least=max(sensible.least, _needed(context, group, hardware).get(name, 0)))
                 yield group.label, f"hardware.{name}", sensible, figure.value, figure.span, fits
     for scenario in context.policy.scenarios:
         for sizes in shared.sizes_of(scenario):
             disks = (("disk-size", disk.size) for disk in sizes.disks or ())
             for name, value in (("memory-size", sizes.memory or 0), *disks):
-                if 0 < value < (sensible := SENSIBLE[name]).least:  # a test may be about too large ones
+                if 0 < value < (sensible := _SENSIBLE[name]).least:  # a test may be about too large ones
                     title = f"test {scenario.name.value}: {name}"
                     yield f"test/{scenario.name.value}", title, sensible, value, sizes.span, sensible
 
@@ -236,7 +239,7 @@ def ratio_without_limit(context: Context) -> Iterator[Hit]:
 def ratios_exchanged(context: Context) -> Iterator[Hit]:
     for declared, leaves in context.combined(VCPU_RATIO, SPINDLE_RATIO):
         cpus, spindles = (leaf.number for leaf in leaves)
-        is_high = cpus >= 12 and SENSIBLE["vcpu-ratio"].takes(cpus) and not is_without_limit(cpus)
+        is_high = cpus >= 12 and _SENSIBLE["vcpu-ratio"].takes(cpus) and not is_without_limit(cpus)
         is_alike = spindles <= 6 or spindles == cpus >= 16
         if is_high and is_alike and not context.exclusive(declared):
             place, related, _ = shared.places(context, declared, *map(shared.value_of, leaves))

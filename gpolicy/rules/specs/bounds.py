@@ -12,7 +12,7 @@ from gpolicy.checking.context import DISK_TEMPLATES, MINMAX, Context
 from gpolicy.checking.pairs import MAX_PAIRS, Pair, amount, nearest
 from gpolicy.checking.rule import Hit, When, error, hit, see, warning
 from gpolicy.findings import REFUSED, Related, RuleParameter
-from gpolicy.ganeti.amounts import SENSIBLE, is_without_limit
+from gpolicy.ganeti.amounts import is_without_limit, sensible_ranges
 from gpolicy.ganeti.vocabulary import MAX_DISKS, MAX_NICS, SPEC_PARAMETERS, SPEC_SIZES
 from gpolicy.policy.model import ClusterPolicy, Declared, Leaf
 from gpolicy.printable import count
@@ -21,6 +21,7 @@ from gpolicy.rules.specs.order import observed_sizes
 
 CEILINGS: Final = {"disk-count": MAX_DISKS, "nic-count": MAX_NICS}
 _WORDS: Final = {"disk-count": "disks", "nic-count": "network interfaces"}
+_SENSIBLE: Final = sensible_ranges()
 _GIB: Final = 1024
 _UNITS: Final = (1, _GIB, _GIB * _GIB)
 _FAR: Final = 16
@@ -52,7 +53,7 @@ def spec_min_above_max(context: Context) -> Iterator[Hit]:
 
 def _other_units(pair: Pair, name: str) -> dict[str, str]:
     """Return how a size's bounds are written if one has the wrong unit, by the bound: where they have two units."""
-    low, high, sensible = pair.written("min", name), pair.written("max", name), SENSIBLE[name]
+    low, high, sensible = pair.written("min", name), pair.written("max", name), _SENSIBLE[name]
     written = [
         str(pair.leaf.document.value((*pair.leaf.pointer, pair.index, end, name)))[-1:] for end in ("min", "max")
     ]
@@ -75,7 +76,7 @@ def _unlike_others(context: Context, declared: Declared, pair: Pair, name: str) 
         near = [size for size in [other.bound(end)[name] for other in others] or beside if size > 0]
         if near and value > 0 and min(max(size / value, value / size) for size in near) >= _FAR:
             meant = value // _GIB if end == "min" else value * _GIB
-            fits = SENSIBLE[name].takes(meant) and (meant <= bounds["max"] if end == "min" else meant >= bounds["min"])
+            fits = _SENSIBLE[name].takes(meant) and (meant <= bounds["max"] if end == "min" else meant >= bounds["min"])
             guess = f": is {amount(name, meant)} meant?" if fits and name in SPEC_SIZES else ": correct it"
             cures[end] = f"{end} {amount(name, value)} is far from the other sizes{guess}"
     return cures
@@ -175,7 +176,7 @@ def _are_exchanged(memory: int, cpus: int, each: float) -> bool:
 def _memory_of_cpu(bound: Mapping[str, int]) -> float | None:
     """Return the MiB of memory for each CPU of a bound; None where one of them says nothing, or is reported itself."""
     memory, cpus = bound["memory-size"], bound["cpu-count"]
-    sensible = SENSIBLE["memory-size"].takes(memory) and not is_without_limit(cpus)
+    sensible = _SENSIBLE["memory-size"].takes(memory) and not is_without_limit(cpus)
     return memory / cpus if memory > 0 and cpus > 0 and sensible else None
 
 
