@@ -14,10 +14,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cache
 from typing import Final
 
 from gpolicy.data import read_data
@@ -231,7 +229,7 @@ class SensibleRange:
     unit: str = ""
     zero: str | None = None
     unlimited: bool = False
-    gap: Sequence[float] | None = None
+    gap: list[float] | None = None
 
     def takes(self, number: float) -> bool:
         """Return whether a number makes sense."""
@@ -303,19 +301,22 @@ def is_without_limit(number: float) -> bool:
     return number == int(number) and _WITHOUT_LIMIT.fullmatch(str(int(number))) is not None
 
 
-@cache
+_RANGES: Final[dict[str, SensibleRange]] = {}
+
+
 def sensible_ranges() -> dict[str, SensibleRange]:
     """Return the ranges by the name of the parameter or key, wherever it stands: `templates/parameters.toml`.
 
     Those of intervals of collectors are by their family.
     """
+    if _RANGES:
+        return _RANGES
     readers = {MIB: parse_size_exact, KIB_PER_SECOND: parse_rate}
-    ranges: dict[str, SensibleRange] = {}
     for name, words in read_data("parameters.toml")["sensible"].items():
         read = readers.get(words.get("unit", ""), float)
         ends = {end: read(words[end]) if isinstance(words[end], str) else words[end] for end in ("least", "most")}
-        ranges[name] = SensibleRange(**{"name": name, **words, **ends})
-    return ranges
+        _RANGES[name] = SensibleRange(**{"name": name, **words, **ends})
+    return _RANGES
 
 
 def sensible_range(path: tuple[str, ...]) -> SensibleRange | None:

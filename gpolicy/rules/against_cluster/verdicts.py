@@ -12,7 +12,6 @@ from gpolicy.checking.pairs import amount
 from gpolicy.checking.rule import Hit, Same, When, error, hit, see, warning
 from gpolicy.findings import NO_PLAN, Located, RuleParameter, Severity, Span
 from gpolicy.ganeti.vocabulary import Level, Path
-from gpolicy.guessing import is_typing_slip
 from gpolicy.policy.kinds import BUILT_IN, Guard, Measure
 from gpolicy.printable import count, named, some
 from gpolicy.rules.node_limits import excesses_by_group, own_pool
@@ -372,4 +371,6 @@ def _volumes_seen(hardware: Hardware, disk: int, share: float) -> int:
     size, count = hardware.pv_sizes[0].value if len(hardware.pv_sizes) == 1 else 0, hardware.pv_count
     number = round(disk / size) if size else 0
     is_whole = number > 0 and share <= disk / (number * size) <= 1 / share
-    return number if is_whole and count and is_typing_slip(str(count.value), str(number)) else 0
+    written = str(count.value) if count else ""
+    is_slip = sorted(written) == sorted(str(number)) or written.startswith(str(number))
+    return number if is_whole and is_slip else 0

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import pairwise
-from math import inf
 from typing import Final
 
 from gpolicy.checking.context import EXCLUSIVE_STORAGE, MINMAX, SPINDLE_COUNT, SPINDLE_RATIO, VCPU_RATIO, Context
@@ -190,7 +189,7 @@ def taken(context: Context, groups: Iterable[GroupPolicy], pair: Pair, name: str
     """Return the guesses of what is meant by a maximum that the nodes of these groups have, and that fill volumes."""
     for group in groups if fitting else ():
         limits = (limit.usable for limit in node_limits.limits(context, group) if limit.parameter == name)
-        most = most_of_size(context, group, pair, name, min(limits, default=inf))
+        most = most_of_size(context, group, pair, name, min(limits, default=float("inf")))
         hardware = group.hardware if name == "disk-size" and context.exclusive(group) else None
         volume = node_limits.promised_size(context, group, hardware) if hardware else None
         fitting = [size for size in fitting if size <= most and (volume is None or _is_whole(volume, size))]

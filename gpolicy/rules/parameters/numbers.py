@@ -4,7 +4,6 @@ and disk_state, the resources that the resource model keeps in the configuration
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
@@ -23,6 +22,7 @@ from gpolicy.rules.node_limits import memory_limit, volume_group
 
 _SENSIBLE: Final = sensible_ranges()
 _GIB: Final = 1024
+_ANY: Final = float("inf")
 _WHOLE_NUMBERS: Final = frozenset({Type.INT, Type.SIZE, Type.MIB})
 _SPECS: Final = tuple(
     (name, _SENSIBLE[name], _GIB if name in SPEC_SIZES else _SENSIBLE[name].least)
@@ -39,7 +39,7 @@ _WHOLE: Final = {"mem_node": "mem_total", "mem_hv": "mem_total", "minmem": "maxm
 """The size of which another one is a part."""
 _ACCEPTED: Final[dict[Path, tuple[float, float]]] = {
     ("master_netmask",): (0, shared.MOST_BITS),
-    ("hvparams", "xen-hvm", "cpu_cap"): (-math.inf, math.inf),
+    ("hvparams", "xen-hvm", "cpu_cap"): (-_ANY, _ANY),
 } | {("diskparams", "drbd", name): (low, high) for name, (low, high, _) in shared.RANGES.items()}
 """Outside of these the number is refused, as any below 0: rules of their own report that."""
 _USED: Final[dict[Path, str]] = {VCPU_RATIO: "CPUs", SPINDLE_RATIO: "spindles"}
@@ -77,7 +77,7 @@ def _value(
     context: Context, declared: Declared, leaf: Leaf, parameter: Parameter, sensible: SensibleRange
 ) -> Iterator[Hit]:
     value = leaf.number
-    low, high = _ACCEPTED.get(leaf.path, (0, math.inf))
+    low, high = _ACCEPTED.get(leaf.path, (0, _ANY))
     if not low <= value <= high:
         return  # an error
     if not sensible.takes(value):

@@ -48,7 +48,6 @@ _USUAL: Final = {
     for parent, names in {
         "": "bin boot dev etc home lib lib32 lib64 media mnt opt proc root run sbin srv sys tmp usr var",
         "/usr": "bin games include lib lib32 lib64 libexec local sbin share src",
-        "/usr/local": "bin etc lib libexec sbin share src",
         "/var": "cache lib local lock log mail opt run spool tmp",
     }.items()
 }

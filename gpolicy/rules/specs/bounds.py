@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
@@ -153,7 +152,8 @@ def spec_unlikely(context: Context, each: float, most: float, factor: float) -> 
         sizes = {"min": low, "max": high}
         wrong = {bound: size for bound, size in sizes.items() if size is not None and not each <= size <= most}
         if low is not None and high is not None and not wrong and not 1 / factor < high / low < factor:
-            wrong = {"min": low} if abs(math.log(low / _USUAL)) >= abs(math.log(high / _USUAL)) else {"max": high}
+            is_low = max(low / _USUAL, _USUAL / low) >= max(high / _USUAL, _USUAL / high)
+            wrong = {"min": low} if is_low else {"max": high}
         most_memory, cpus = pair.maximum["memory-size"], pair.maximum["cpu-count"]
         if not wrong and low is not None and _are_exchanged(most_memory, cpus, low):
             memory = amount("memory-size", most_memory)
