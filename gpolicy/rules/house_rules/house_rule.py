@@ -253,9 +253,9 @@ def _reason(breach: Breach) -> str:
     if breach.keyword in _SAID["bounds"]:
         text = "the text " if isinstance(argument, str) and not isinstance(value, str) else ""
         return f"{name} is {_shown(value)}, it must be {text}{_SAID['bounds'][breach.keyword]}{_shown(argument)}"
-    if breach.keyword in _SAID["lists"]:
+    if words := _SAID["lists"].get(breach.keyword):
         choices = argument if isinstance(argument, list) else [argument]
-        return f"{name} is {_shown(value)}, it must be {_SAID['lists'][breach.keyword]}{', '.join(map(_shown, choices[:20]))}"
+        return f"{name} is {_shown(value)}, it must be {words}{', '.join(map(_shown, choices[:20]))}"
     if breach.keyword == "required":
         names = ", ".join(argument)
         return f"{name} lacks {names}" if breach.path else f"the policy does not say {names}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -194,7 +193,7 @@ def stripes_beyond_volumes(context: Context) -> Iterator[Hit]:
         promised, counts = group.hardware.volume_count if group.hardware else None, list[int]()
         if promised is None:  # those that were read
             counts = [own_pool(context, group, node).count for node in context.members.nodes_in(group)]
-        volumes = promised if promised is not None else min(filter(None, counts), default=math.inf)
+        volumes = promised if promised is not None else min(filter(None, counts), default=float("inf"))
         leaves = () if context.exclusive(group) else (context.effective(group, path) for path in STRIPES)
         for leaf in leaves:
             if leaf is not None and leaf.number > volumes:
