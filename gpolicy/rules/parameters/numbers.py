@@ -22,7 +22,6 @@ from gpolicy.rules.node_limits import memory_limit, volume_group
 
 _SENSIBLE: Final = sensible_ranges()
 _GIB: Final = 1024
-_ANY: Final = float("inf")
 _WHOLE_NUMBERS: Final = frozenset({Type.INT, Type.SIZE, Type.MIB})
 _SPECS: Final = tuple(
     (name, _SENSIBLE[name], _GIB if name in SPEC_SIZES else _SENSIBLE[name].least)
@@ -39,7 +38,7 @@ _WHOLE: Final = {"mem_node": "mem_total", "mem_hv": "mem_total", "minmem": "maxm
 """The size of which another one is a part."""
 _ACCEPTED: Final[dict[Path, tuple[float, float]]] = {
     ("master_netmask",): (0, shared.MOST_BITS),
-    ("hvparams", "xen-hvm", "cpu_cap"): (-_ANY, _ANY),
+    ("hvparams", "xen-hvm", "cpu_cap"): (float("-inf"), float("inf")),
 } | {("diskparams", "drbd", name): (low, high) for name, (low, high, _) in shared.RANGES.items()}
 """Outside of these the number is refused, as any below 0: rules of their own report that."""
 _USED: Final[dict[Path, str]] = {VCPU_RATIO: "CPUs", SPINDLE_RATIO: "spindles"}
@@ -77,7 +76,7 @@ def _value(
     context: Context, declared: Declared, leaf: Leaf, parameter: Parameter, sensible: SensibleRange
 ) -> Iterator[Hit]:
     value = leaf.number
-    low, high = _ACCEPTED.get(leaf.path, (0, _ANY))
+    low, high = _ACCEPTED.get(leaf.path, (0, float("inf")))
     if not low <= value <= high:
         return  # an error
     if not sensible.takes(value):
@@ -278,8 +277,6 @@ _STATE_HINT: Final = "keep it for gpolicy's own counts and guards, or leave it o
 _LEAST_SHARE: Final = 0.5
 _LEAST_OF_DISK: Final = 0.1
 """A total below this share of what there is must be a mistake. A volume group may have fewer of the disks."""
-_LEAST_KEPT: Final = 8
-"""A node keeps at most this part of what it has: of 64 GiB 8."""
 _PARTS: Final = {
     "mem_total": ("mem_node", "mem_hv"),
     "cpu_total": ("cpu_node",),
@@ -413,7 +410,7 @@ def _compared(context: Context, declared: Declared, leaf: Leaf, name: str) -> It
 def _part_meant(context: Context, declared: Declared, leaf: Leaf, has: float) -> str:
     """Return the beginning of a hint for a total that is rather what the node keeps of all that it has; or nothing."""
     part = _PARTS[leaf.path[-1]][0]
-    is_part = leaf.number * _LEAST_KEPT <= has and has / leaf.number not in (10, 100, _GIB)  # else a digit or a unit
+    is_part = 8 * leaf.number <= has and has / leaf.number not in (10, 100, _GIB)  # else a digit or a unit
     return f"is {part} meant? Else " if is_part and context.effective(declared, (*leaf.path[:-1], part)) is None else ""
 
 
