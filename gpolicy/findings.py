@@ -19,6 +19,8 @@ HOUSE_CODE: Final = "GP950"
 
 BASE_FILE: Final = "base "
 """Before the path of a file in what is `missing` of a finding: what several policies may extend."""
+NODES_LIKE: Final = "nodes like "
+"""Before names of nodes, without their numbers, in what is `missing` of a finding."""
 
 REFUSED: Final = "Ganeti refuses it, whoever accepts it"
 UNREADABLE: Final = "a policy that cannot be read as a whole cannot be planned"

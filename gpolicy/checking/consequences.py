@@ -30,7 +30,7 @@ _TAGS: Final = "GP5"  # the family that knows more of a tag than that it is mist
 _ALONE: Final = "GP9"  # the family of waivers and house rules, each of which stands for itself
 _BREAKS: Final = ("GP002", "GP003")  # after these the rest of a document may mean something else
 _DECIDING: Final = (
-    *("GP114", "GP148", "GP151", "GP152", "GP153", "GP154", "GP2", "GP3", "GP4", "GP5", "GP6"),
+    *("GP114", "GP148", "GP151", "GP152", "GP153", "GP154", "GP195", "GP2", "GP3", "GP4", "GP5", "GP6"),
     *("GP721", "GP722", "GP723", "GP728"),
 )
 """Rules and families about what the allocator counts with: values, and which nodes and groups there are."""
@@ -68,6 +68,10 @@ class _Causes:
 
     def __init__(self, found: Sequence[Finding], context: Context) -> None:
         judged = context.each_pair() if any(finding.code in JUDGES for finding in found) else ()
+        self._on_line: dict[tuple[str, int], list[Finding]] = defaultdict(list)
+        for finding in found:
+            if finding.span is not None and finding.severity is not Severity.INFO:
+                self._on_line[finding.span.file, finding.span.line].append(finding)
         self._sizes = {
             pair.at(end, name): (pair.span, _ONE_THING.get(name, name))
             for _, pair in judged
@@ -115,7 +119,11 @@ class _Causes:
         here = (other for place in self._places(finding) for other in self._at[place] if _rank(other) < rank)
         compared = (other for related in finding.related for other in self._at.get(related.span, ()))
         there = (other for other in compared if other.code in _EXPLAINS and finding.span not in _about(other))
-        causes = [other for other in (*here, *there) if other is not finding and _is_cause(other, finding)]
+        causes = [
+            other
+            for other in (*here, *there, *self._within_value(finding))
+            if other is not finding and _is_cause(other, finding)
+        ]
         if not causes and finding.code in _RESULTS:
             return self._worst or self._first_result[finding.code]  # itself, if it is the first
         return min(causes or self._of_changes(finding), key=_rank, default=None)
@@ -135,11 +143,18 @@ class _Causes:
             if _is_cause(other, finding) and _rank(other) < _rank(finding):
                 yield other
 
+    def _within_value(self, finding: Finding) -> Iterable[Finding]:
+        """Return what is wrong with a part of the value that a remark is about."""
+        span = finding.span if finding.severity is Severity.INFO else None
+        beside = self._on_line.get((span.file, span.line), ())[:_MOST_AT_ONE_PLACE] if span is not None else ()
+        return (other for other in beside if span and other.span and other.span.lies_within(span))
+
     def _places(self, finding: Finding) -> Iterator[object]:
         """Yield where a finding is: its place, and what it compares with a node: memory, CPUs or disks of one pair."""
         if finding.span is not None:
             yield finding.span
-            if finding.code in JUDGES and finding.span in self._sizes:
+            judges = finding.code in JUDGES or finding.severity is Severity.INFO
+            if judges and finding.span in self._sizes:
                 yield self._sizes[finding.span]
 
 
@@ -175,7 +190,7 @@ def _rank(finding: Finding) -> tuple[object, ...]:
     compares, order = finding.related != () and rule is None, rule.explains if rule is not None else _LAST
     late = finding.code == SIZE_ROUNDED.code, finding.because != (), compares
     is_of_tag = finding.code.startswith(_TAGS)
-    return *late, finding.severity.rank, not is_of_tag, order, finding.code, finding.sort_key()
+    return *late, finding.severity.rank if order else 0, not is_of_tag, order, finding.code, finding.sort_key()
 
 
 def _with(finding: Finding, following: Iterable[Finding]) -> Finding:

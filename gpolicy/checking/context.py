@@ -15,7 +15,7 @@ from gpolicy.checking.pairs import Pair, pairs_of
 from gpolicy.checking.settings import Settings
 from gpolicy.checking.tags import Members, Tag, TaggedNode
 from gpolicy.cluster.state import ClusterObject, ClusterState, LiveGroup, LiveInstance
-from gpolicy.findings import Finding, Severity, Span
+from gpolicy.findings import NODES_LIKE, Finding, Severity, Span
 from gpolicy.ganeti.vocabulary import Level, Path
 from gpolicy.policy.model import INHERIT, ClusterPolicy, Declared, GroupPolicy, Leaf, Leaves, Policy
 from gpolicy.policy.source_file import Pointer
@@ -179,10 +179,19 @@ class Context:
         return tagging.declared_tags(self.policy)
 
     @cached_property
+    def _policy_of_tags(self) -> Policy:
+        """The policy, without the nodes of groups whose patterns were copied from other groups: GP611 says it."""
+        asked = self.found_by("GP611") if self.state is None and self.rules else ()
+        copied = {hit.label for hit in asked if hit.finding.missing.startswith(NODES_LIKE)}
+        groups = self.policy.groups.items()
+        known = {name: replace(group, nodes=None) if group.label in copied else group for name, group in groups}
+        return replace(self.policy, groups=known) if copied else self.policy
+
+    @cached_property
     def tagged_nodes(self) -> dict[str, tuple[TaggedNode, ...]]:
         """The nodes with their tags of each group whose nodes are all known by name."""
         return (
-            tagging.promised_tags(self.policy)
+            tagging.promised_tags(self._policy_of_tags)
             if self.state is None
             else tagging.tagged_nodes(self.policy, self.members)
         )
@@ -190,14 +199,14 @@ class Context:
     @cached_property
     def tagged_groups(self) -> dict[str, TaggedNode]:
         """What every node of each other group has by the node sets of the policy."""
-        return tagging.tagged_groups(self.policy, self.tagged_nodes)
+        return tagging.tagged_groups(self._policy_of_tags, self.tagged_nodes)
 
     @cached_property
     def all_tagged(self) -> tuple[TaggedNode, ...]:
         """All nodes whose tags are known: by name, by a pattern or by their group."""
         named = [node for nodes in self.tagged_nodes.values() for node in nodes]
         known = {node.name for node in named}
-        entries = tagging.tagged_entries(self.policy, known) if self.state is None else ()
+        entries = tagging.tagged_entries(self._policy_of_tags, known) if self.state is None else ()
         return (*named, *self.tagged_groups.values(), *entries)
 
     @cached_property

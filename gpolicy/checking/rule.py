@@ -75,11 +75,12 @@ class Rule:
 
     The function gets the parameters of the rule by name. One mistake makes one finding. By these the checker leaves
     out what only follows from another finding. `explains`: those of this rule tell what is most likely wrong, and
-    others at the same place follow from it; of two such findings the one with the lesser number counts.
-    `also_related`: the cause may also be the other value that they name. `follows`: its own are results of the whole
-    policy, and follow from any wrong value. `silent_after`: the families after whose errors a rule that runs last is
-    not asked. `better`: the codes of rules that say the same more exactly, by what the hits share: `Same`, or the
-    guard that they repeat. `unless_declared`: where the policy declares all these, a state shows no more.
+    others at the same place follow from it; of two such findings the one with the lesser number counts: 0 even before
+    what is more severe. `also_related`: the cause may also be the other value that they name. `follows`: its own are
+    results of the whole policy, and follow from any wrong value. `silent_after`: the families after whose errors a rule
+    that runs last is not asked. `better`: the codes of rules that say the same more exactly, by what the hits share:
+    `Same`, or the guard that they repeat. `unless_declared`: where the policy declares all these, a state shows no
+    more.
     """
 
     info: RuleInfo

@@ -208,9 +208,6 @@ def parse_bounded_size(text: str | float, name: str) -> Fraction | int:
 MIB: Final = "MiB"
 KIB_PER_SECOND: Final = "KiB/s"
 _TENTHS: Final = "tenths of a second"
-_G: Final = 1024
-_T: Final = 1024**2
-_P: Final = 1024**3
 
 _OF_ONE: Final = {"bits": "bit", "sectors": "sector", "tenths of a second": "tenth of a second"}
 """Units that are words, for the number 1."""
@@ -221,21 +218,18 @@ class SensibleRange:
     """The least and the greatest sensible number, in `unit`, of the parameter or key `name`.
 
     `zero`: what 0 means; empty where a rule of its own is about it, None where it makes no sense. `unlimited`: people
-    switch the limit off with a huge number. `gap`: between these two no number makes sense either.
+    switch the limit off with a huge number. `gap`: between these two no number makes sense either. `why`: others make
+    no sense.
     """
 
     name: str
     least: float
     most: float
+    why: str
     unit: str = ""
     zero: str | None = None
     unlimited: bool = False
-    gap: tuple[float, float] | None = None
-
-    @property
-    def why(self) -> str:
-        """Why others make no sense: `templates/parameters.toml`."""
-        return str(read_data("parameters.toml")["sensible"][self.name])
+    gap: list[float] | None = None
 
     def takes(self, number: float) -> bool:
         """Return whether a number makes sense."""
@@ -307,61 +301,24 @@ def is_without_limit(number: float) -> bool:
     return number == int(number) and _WITHOUT_LIMIT.fullmatch(str(int(number))) is not None
 
 
-_SENSIBLE: Final = (
-    # the cluster
-    SensibleRange("candidate_pool_size", 1, 40),
-    SensibleRange("max_running_jobs", 2, 1000),
-    SensibleRange("max_tracked_jobs", 1, 10_000),
-    SensibleRange("master_netmask", 8, 128, "bits", gap=(32, 48)),
-    SensibleRange("data_collector_interval", 100_000, 3_600_000_000, "µs"),
-    # DRBD
-    SensibleRange("resync-rate", 1024, 4 * _T, KIB_PER_SECOND),
-    SensibleRange("c-max-rate", 1024, 4 * _T, KIB_PER_SECOND),
-    SensibleRange("c-min-rate", 200, 4 * _T, KIB_PER_SECOND, zero="no minimum"),
-    SensibleRange("c-plan-ahead", 5, 300, _TENTHS, zero="off"),
-    SensibleRange("c-fill-target", 16, 1_048_576, "sectors", zero="no target"),
-    SensibleRange("c-delay-target", 1, 50, _TENTHS),
-    *(SensibleRange(name, 1, 32, zero="") for name in ("stripes", "data-stripes", "meta-stripes")),
-    # hypervisors
-    SensibleRange("cpu_cap", 10, 25_600, "%", zero="no limit"),
-    SensibleRange("cpu_weight", 16, 65_534),
-    SensibleRange("cpu_cores", 0, 512),
-    SensibleRange("cpu_sockets", 0, 64),
-    SensibleRange("cpu_threads", 0, 8),
-    SensibleRange("migration_bandwidth", 4, 51_200, "MiB/s", zero="no limit"),
-    SensibleRange("migration_downtime", 5, 10_000, "ms"),
-    SensibleRange("kvm_pci_reservations", 4, 28, "slots"),
-    SensibleRange("num_ttys", 0, 64),
-    SensibleRange("startup_timeout", 5, 3600, "s"),
-    # nodes
-    SensibleRange("spindle_count", 1, 1000, zero=""),
-    SensibleRange("cpu_speed", 0.1, 8),
-    SensibleRange("mem_total", 256, 64 * _T, MIB, zero="not known"),
-    SensibleRange("mem_node", 64, _T // 2, MIB, zero="nothing"),
-    SensibleRange("mem_hv", 16, _T // 8, MIB, zero="nothing"),
-    SensibleRange("cpu_total", 1, 4096, zero="not known"),
-    SensibleRange("cpu_node", 0, 512),
-    SensibleRange("disk_total", _G, 10 * _P, MIB, zero="not known"),
-    *(SensibleRange(name, 64, _P, MIB, zero="nothing") for name in ("disk_reserved", "disk_overhead")),
-    # instances
-    *(SensibleRange(name, 64, 32 * _T, MIB, zero="") for name in ("memory-size", "minmem", "maxmem")),
-    SensibleRange("disk-size", 32, _P // 4, MIB, zero=""),
-    SensibleRange("min nic-count", 0, 3),
-    *(SensibleRange(name, 1, 1024, zero="", unlimited=True) for name in ("cpu-count", "vcpus")),
-    *(SensibleRange(name, 0, 1000, unlimited=True) for name in ("spindle-use", "spindle_use")),
-    SensibleRange("vcpu-ratio", 0, 24, unlimited=True),
-    SensibleRange("spindle-ratio", 0, 1024, unlimited=True),
-    SensibleRange("oversubscription", 0.75, 8),
-    # the hardware that a group promises
-    SensibleRange("memory", 256, 64 * _T, MIB),
-    SensibleRange("cpus", 1, 4096),
-    SensibleRange("pv_size", _G, _P // 4, MIB, zero=""),
-    SensibleRange("pv_count", 1, 100),
-)
-SENSIBLE: Final = {item.name: item for item in _SENSIBLE}
-"""By the name of the parameter or key, wherever it stands; intervals of collectors by their family."""
+_RANGES: Final[dict[str, SensibleRange]] = {}
+
+
+def sensible_ranges() -> dict[str, SensibleRange]:
+    """Return the ranges by the name of the parameter or key, wherever it stands: `templates/parameters.toml`.
+
+    Those of intervals of collectors are by their family.
+    """
+    if _RANGES:
+        return _RANGES
+    readers = {MIB: parse_size_exact, KIB_PER_SECOND: parse_rate}
+    for name, words in read_data("parameters.toml")["sensible"].items():
+        read = readers.get(words.get("unit", ""), float)
+        ends = {end: read(words[end]) if isinstance(words[end], str) else words[end] for end in ("least", "most")}
+        _RANGES[name] = SensibleRange(**{"name": name, **words, **ends})
+    return _RANGES
 
 
 def sensible_range(path: tuple[str, ...]) -> SensibleRange | None:
     """Return the sensible range of the number at `path`; None where any number may make sense."""
-    return SENSIBLE.get(path[0] if path[0] == "data_collector_interval" else path[-1])
+    return sensible_ranges().get(path[0] if path[0] == "data_collector_interval" else path[-1])

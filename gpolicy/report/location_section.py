@@ -7,6 +7,7 @@ from dataclasses import fields
 from typing import Any, Final
 
 from gpolicy.analysis.health import ExclusionUnsatisfiable, Unmovable
+from gpolicy.data import read_data
 from gpolicy.impact.impact import LocationChange
 from gpolicy.printable import count
 from gpolicy.report.answer import Cell, Name, Section, Table, Weight, names, section_of_tables
@@ -15,59 +16,12 @@ TITLE: Final = "Location and migration"
 _MOST_TARGETS: Final = 5
 
 
-_KINDS: Final[tuple[tuple[str, str, str, tuple[str, ...], str], ...]] = (
-    (
-        "shared_domains",
-        "Both nodes of a mirrored instance in one failure domain",
-        "instances",
-        ("instance", "primary node", "secondary node", "domains"),
-        "mirrored instances in one failure domain",
-    ),
-    (
-        "exclusion_conflicts",
-        "Instances with the same exclusion tag on one node",
-        "conflicts",
-        ("exclusion tag", "node", "instances"),
-        "exclusion conflicts on one node",
-    ),
-    (
-        "domain_conflicts",
-        "Instances with the same exclusion tag in one failure domain",
-        "conflicts",
-        ("exclusion tag", "domain", "nodes", "instances"),
-        "exclusion conflicts in one failure domain",
-    ),
-    (
-        "unsatisfiable",
-        "Exclusion tags that cannot be satisfied",
-        "tags",
-        ("exclusion tag", "group", "instances", "places to spread them over"),
-        "exclusion tags that cannot be satisfied",
-    ),
-    (
-        "stranded",
-        "Instances that no node may receive, by migration tags",
-        "instances",
-        ("instance", "primary node", "nodes that it could go to otherwise"),
-        "instances stranded by migration tags",
-    ),
-    (
-        "desired_missing",
-        "Desired locations that no node of the group has",
-        "instances",
-        ("instance", "group", "location", "nodes elsewhere that have it"),
-        "desired locations without a node",
-    ),
-)
-"""Facts: the field of `LocationChange`, the title of its table, what the rows are, headings, words of the summary."""
-
-
 def location_section(change: LocationChange) -> Section:
     """Return the effect of the changes on the location of instances and their possible targets."""
     tables: list[Table] = []
     words = []
-    for field, title, of, headings, summed in _KINDS:
-        facts = getattr(change, field)
+    for field, said in read_data("location.toml").items():
+        facts, title, of, headings = getattr(change, field), said["title"], said["rows"], said["headings"]
         changed = [(when, *_row(fact)) for when in ("new", "gone") for fact in getattr(facts, when)]
         weight = Weight.WORSE if facts.new else Weight.CHANGED
         tables.append(Table(title, of, ("", *headings), changed, weight=weight))
@@ -75,7 +29,7 @@ def location_section(change: LocationChange) -> Section:
         tables.append(Table(f"{title}, as before", of, headings, still, weight=Weight.SAME))
         counts = [(len(facts.new), "new"), (len(facts.gone), "gone"), (len(facts.still), "as before")]
         told = [f"{number:,} {word}" for number, word in counts if number]
-        words += [f"{summed}: {', '.join(told)}"] if told else []
+        words += [f"{said['summary']}: {', '.join(told)}"] if told else []
     summary = "; ".join(words) or "no conflict"
     return section_of_tables("location", TITLE, tables, summary=summary)
 

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from time import strptime
 from typing import TYPE_CHECKING, Final
 
+from gpolicy.data import read_data
 from gpolicy.ganeti.vocabulary import Level
 from gpolicy.provenance import FORM, Provenance
 
@@ -43,10 +44,8 @@ class Metric:
         self.help, self.labels = help, labels
 
 
-_OF_A_RUN: Final = {
-    "up": Metric("1 if the last run could read and judge the cluster, 0 if not."),
-    "last_run_timestamp_seconds": Metric("When the last run ended, whether it succeeded or not."),
-    "last_success_timestamp_seconds": Metric("When the last successful run ended. All series below are of that run."),
+_METRICS: Final = {
+    part: {name: Metric(*words) for name, words in said.items()} for part, said in read_data("metrics.toml").items()
 }
 
 
@@ -64,7 +63,7 @@ class MetricSet:
     @property
     def all(self) -> dict[str, Metric]:
         """All metrics of the verb, with those that tell of a run."""
-        return {**_OF_A_RUN, **self.own}
+        return {**_METRICS["run"], **self.own}
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,35 +133,6 @@ def _number(value: float) -> str:
 
 
 _MIB: Final = 1024**2
-_OF_BOTH: Final = {
-    "nodes": Metric("nodes, also those that are offline"),
-    "instances": Metric("instances that there are"),
-    "fitting_instances": Metric(
-        "instances that hail accepts beside those that there are: of each size (kind pair), in a tiered run"
-        " (tiered), and of the standard size (standard)",
-        *("template", "kind", "spec"),
-    ),
-    "hspace_fitting_instances": Metric("the same as hspace counts them", "kind", "spec"),
-    "binding": Metric("always 1; the resource or limit that keeps out the next instance", "kind", "spec", "resource"),
-    "score": Metric("cluster score of htools: the smaller, the better balanced"),
-    "score_minimum": Metric("theoretical minimum of the score"),
-    "score_component": Metric("what a component adds to the score: its value times its weight", "component"),
-    "free_memory_bytes": Metric("memory of online nodes that is free and not reserved for failovers"),
-    "free_disk_bytes": Metric("disk of online nodes that is free"),
-    "stranded_memory_bytes": Metric("the part of the free memory that no allowed instance can use"),
-    "stranded_disk_bytes": Metric("the part of the free disk that no allowed instance can use"),
-}
-_OF_A_GROUP: Final = {
-    "violating_instances": Metric("instances that violate the instance policy"),
-    "undecided_instances": Metric("instances of which the source does not show whether they violate the policy"),
-    "violating_nodes": Metric("nodes above vcpu-ratio or spindle-ratio: what hbal calls policy-violating nodes"),
-    "undecided_nodes": Metric("nodes of which the source does not show whether they are above a ratio"),
-    "n1_failing_nodes": Metric("nodes that lack memory for the instances that they mirror (N+1)"),
-    "days_until_full": Metric(
-        "days until none of a size fits, at the growth of --history; +Inf: not in sight", "kind", "spec", "bound"
-    ),
-    "fatal_node_losses": Metric("nodes whose loss leaves an instance without a new node"),
-}
 
 
 def _scoped(scope: str, where: str, metrics: Mapping[str, Metric], *labels: str) -> dict[str, Metric]:
@@ -175,12 +145,9 @@ _CAPACITY: Final = MetricSet(
     "gpolicy_capacity_",
     ("target", "policy"),
     {
-        "info": Metric("Always 1; the cluster that was counted.", "cluster", "release"),
-        "state_timestamp_seconds": Metric("When the state of the cluster was read; of a snapshot, when it was taken."),
-        "group_unknown": Metric("1 for each group that could not be counted, 0 for the others.", "group"),
-        "cluster_tag_conflicts": Metric("Conflicts with tags of exclusion, domains, migration, places.", "kind"),
-        **_scoped("cluster", "Whole cluster", _OF_BOTH),
-        **_scoped("group", "Each group", _OF_BOTH | _OF_A_GROUP, "group"),
+        **_METRICS["capacity"],
+        **_scoped("cluster", "Whole cluster", _METRICS["both"]),
+        **_scoped("group", "Each group", _METRICS["both"] | _METRICS["group"], "group"),
     },
 )
 
@@ -241,21 +208,7 @@ def _wrong(health: GroupHealth) -> Iterator[tuple[str, Labels, float]]:
         yield "fatal_node_losses", {}, len(health.redundancy.not_absorbed)
 
 
-_DRIFT: Final = MetricSet(
-    "gpolicy_drift_",
-    ("policy", "target"),
-    {
-        "info": Metric("Always 1; the cluster that was compared.", "cluster"),
-        "differences": Metric("Values that are not as declared and that no waiver accepts, by kind of object.", "kind"),
-        "accepted": Metric("Differences that a waiver accepts."),
-        "unreadable": Metric("Declared values that the source cannot show, so that drift in them cannot be seen."),
-        "waiver_findings": Metric("Waivers that ended (waiver-expired) or accept nothing (waiver-unused).", "rule"),
-        "difference": Metric("Always 1; one series for each difference that is not accepted.", "object", "path"),
-        "object_modified_timestamp_seconds": Metric(
-            "Last write to an object with a difference: it has been so since then at the latest.", "object"
-        ),
-    },
-)
+_DRIFT: Final = MetricSet("gpolicy_drift_", ("policy", "target"), _METRICS["drift"])
 _WAIVER_FINDINGS: Final = ("waiver-expired", "waiver-unused")
 
 

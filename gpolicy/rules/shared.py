@@ -12,7 +12,8 @@ from typing import Any, Final, TypeVar, cast
 
 from gpolicy.checking.context import MINMAX, Context
 from gpolicy.checking.rule import Hit, hit, see
-from gpolicy.findings import Located, Related, Span
+from gpolicy.data import read_data
+from gpolicy.findings import NODES_LIKE, Located, Related, Span
 from gpolicy.ganeti.parameters import PARAMETERS, default_in, parameter_at
 from gpolicy.ganeti.vocabulary import Level, Path, Reach, Type, Value
 from gpolicy.guessing import did_you_mean_one_of, name_meant
@@ -200,25 +201,18 @@ def repeated(items: Iterable[_Item], key: Callable[[_Item], object]) -> Iterator
             yield item, earlier
 
 
-@dataclass(frozen=True, slots=True)
-class Form:
-    """What a text, or each word of it between separators, looks like; and the same in words."""
-
-    pattern: str
-    wanted: str
-    between: str = ""
-
-
-def misformed(context: Context, forms: Mapping[Path, Form]) -> Iterator[Hit]:
-    """Yield the declared texts that do not have the form of their path."""
+def misformed(context: Context, code: str) -> Iterator[Hit]:
+    """Yield the declared texts that do not have the form of their path: `templates/forms.toml`, by a rule's code."""
+    forms = {tuple(place.split(".")): form for place, form in read_data("forms.toml")[code].items()}
     for declared, leaf in context.explicit_at(*forms):
         form, text = forms[leaf.path], str(leaf.value)[:_LONGEST]
-        words = [word.strip() for word in text.split(form.between)] if form.between and text else [text]
+        between, pattern = form.get("between", ""), form["pattern"]
+        words = [word.strip() for word in text.split(between)] if between and text else [text]
         is_list = len(words) > 1
-        wrong = next((word for word in words if not re.fullmatch(form.pattern, word) or (is_list and not word)), None)
+        wrong = next((word for word in words if not re.fullmatch(pattern, word) or (is_list and not word)), None)
         if wrong is not None:
             verb = "cannot be" if len(words) == 1 else "has"
-            yield hit(declared, f"{leaf.dotted} {verb} {wrong!r}", leaf.span, f"write {form.wanted}")
+            yield hit(declared, f"{leaf.dotted} {verb} {wrong!r}", leaf.span, f"write {form['wanted']}")
 
 
 def unknown_group(
@@ -260,10 +254,11 @@ def unknown_spec(
     hint = did_you_mean_one_of(spec.value, "specs", tuple(known)) if known else "name the sizes in `minmax`"
     missing, declared = f"size {spec.value}", context.policy.groups.get(group or "")
     leaf = context.effective(declared, MINMAX) if declared else None
-    lost = declared is not None and spec.value in [pair.name for pair in context.lost_pairs(declared)]
+    names = [pair.name or "" for pair in context.lost_pairs(declared)] if declared else []
+    lost = names if spec.value in names else []
     at = [leaf.span] if leaf and lost else [item.finding.span for item in context.found_by("GP208")]
     related = tuple(Related(span, "its sizes are here") for span in at if span and leaf and span.lies_within(leaf.span))
-    as_well = f"write {spec.value} in the list of group {group} as well" if lost else ""
+    as_well = f"write {listed(lost)} in the list of group {group} as well" if lost else ""
     if group is not None and group not in context.policy.groups:
         message += ", since the policy does not declare the group: it has the sizes of the cluster"
         missing = f"group {group}"
@@ -274,13 +269,16 @@ def unknown_spec(
         hint = f"is {forgotten} missing? Else {as_well or hint}"
         yield hit(subject, message, spec.span, hint, related, missing=forgotten)
         return
-    having = [item.name for item in context.groups if spec.value in [pair.name for pair in context.pairs(item)]]
-    hint += f"; if the inherited one is meant, {as_well}" if lost else ""
+    usable = [item for item in context.groups if not (lost and is_closed(context, item))]
+    having = [item.name for item in usable if spec.value in [pair.name for pair in context.pairs(item)]]
+    if lost and leaf:
+        hint += f"; if the inherited {'one is' if len(lost) == 1 else 'ones are'} meant, {as_well}"
     if isinstance(of_group, Located) and declared is not None and len(having) == 1:
         hint += f"; or is group {having[0]} meant, which has it?"
         missing = f"another group at {of_group.span}"
     elif having:
         hint += f"; {named('group', having[:3])} {'has' if len(having) == 1 else 'have'} it"
+    missing = lost_at(leaf) if lost and leaf else missing
     yield hit(subject, message, spec.span, hint, related, missing=missing)
 
 
@@ -292,6 +290,11 @@ def forgotten_base(context: Context, group: Declared | None) -> str:
     common = set[str].intersection(*({entry.value for entry in item.extends} for item in others))
     base = next((entry.value for entry in others[0].extends if entry.value in common), "")
     return f"`extends: {base}` in {group.title}" if base else ""
+
+
+def lost_at(leaf: Leaf) -> str:
+    """Return what is missing where a list of sizes replaces those that it would inherit."""
+    return f"sizes lost at {leaf.span}"
 
 
 def lost_sizes(context: Context, declared: Declared, sizes: Mapping[str, int], what: str) -> Hit | None:
@@ -315,7 +318,7 @@ def moved(context: Context, nodes: Iterable[str]) -> tuple[Related, ...]:
 
 def nodes_like(name: str) -> str:
     """Return what is missing where a node or a pattern of nodes is unknown: all that differ in numbers only."""
-    return f"nodes like {_NUMBERS.sub('#', name)}" if name else ""
+    return f"{NODES_LIKE}{_NUMBERS.sub('#', name)}" if name else ""
 
 
 def is_access(path: Path) -> bool:
@@ -425,6 +428,12 @@ class _Known:
             (first.startswith(begin) or begin.startswith(first)) and (last.endswith(end) or end.endswith(last))
             for first, last in self._patterns.values()
         )
+
+
+def with_lost_digit(context: Context, number: InForce) -> str:
+    """Return the beginning of a hint for a tenth of what the cluster has, or of Ganeti's default; or nothing."""
+    known = context.observed.cluster.own.get(number.path), default_of(context, number.path)
+    return f"is {10 * number.number:g} meant? Else " if number.leaf and 10 * number.number in known else ""
 
 
 def default_of(context: Context, path: Path) -> Any:

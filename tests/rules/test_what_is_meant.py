@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from gpolicy.checking.context import EXCLUSIVE_STORAGE
 from gpolicy.cluster.state import ClusterState
 from tests.rules.policy_texts import CLUSTER, EXCLUSIVE, GROUP, HARDWARE, LARGE, SILVER, SMALL, spec
 from tests.rules.run_rules import check, cluster, with_resources
@@ -78,6 +79,12 @@ SLIPS: dict[str, tuple[str, ClusterState | None, str, str]] = {
         "quotes",
     ),
     "a bound with a unit": (f"{GROUP}tags: ['tier:gold']\n" + RATIO.format("tier:gold", "4G"), None, "GP012", "4096"),
+    "the braces of a shell": (
+        f"{GROUP}nodes: ['node{{1..3}}.example.org']\n",
+        STATE,
+        "GP612",
+        "write node[1-3].example.org",
+    ),
     "numbers of two digits": (
         f"{GROUP}nodes: ['front[01-06].example.org']\n",
         None,
@@ -120,6 +127,30 @@ def test_all_that_nodes_lack_of_one_promise_is_one_finding(tmp_path: Path) -> No
     assert [item.code for item in found].count("GP725") == 1
 
 
+@pytest.mark.parametrize(
+    ("text", "spindles", "place", "hint"),
+    [
+        (HARDWARE.replace("12", "21"), 12, "21", "is 12 meant, as the nodes have?"),
+        (HARDWARE.replace("12", "21"), None, "21", "is 12 meant, as the nodes have?"),
+        (HARDWARE.replace("12", "14"), 12, "14", "is 12 meant, as the nodes have?"),
+        (HARDWARE.replace("12", "24"), None, "1T", "correct the promise"),
+        (HARDWARE.replace("1T", "2T"), 12, "2T", "correct the promise"),
+        (HARDWARE.replace("32", "64"), 12, "64", "is 32 meant, as the nodes have?"),
+    ],
+)
+def test_what_nodes_have_is_told_at_the_figure_that_is_wrong(
+    text: str, spindles: int | None, place: str, hint: str, tmp_path: Path
+) -> None:
+    state = cluster({"gold": {EXCLUSIVE_STORAGE: spindles is not None}}, {"n1": "gold", "n2": "gold"})
+    disk = 12 * 1018 * 1000
+    state = with_resources(state, memory_total=1 << 18, cpu_total=32, disk_total=disk, spindles_total=spindles or 1)
+    text = f"{EXCLUSIVE.replace('dedicated', 'gold')}nodes: [n1, n2]\n{text}"
+    (found,) = [item for item in bad(text, tmp_path, state) if item.code == "GP725"]
+    assert found.span is not None
+    written = text.splitlines()[found.span.line - 1][found.span.column - 1 : found.span.end_column - 1]
+    assert (written, found.hint.startswith(hint)) == (place, True), found.hint
+
+
 def group(name: str, nodes: str, more: str = "") -> str:
     return f"---\ngpolicy: v1\nkind: NodeGroup\nname: {name}\nnodes: [{nodes}]\n{more}"
 
@@ -141,6 +172,27 @@ HALVES = (
     ("full", "60G 62G", "8 8", "500G 600G"),
     ("half", "30G 31G", "4 4", "200G 300G"),
     ("quarter", "15G 15G", "2 2", "50G 100G"),
+)
+
+USING_FOUR = spec("small", "1G 7G", "1 3", "10G 90G", "1 4")
+
+SHORT = SMALL.replace("12G", "120M").replace("1G", "64M").replace("1 3", "1 4")
+
+LOST = (
+    f"{CLUSTER}ipolicy:\n  minmax:\n{SMALL}"
+    + group("gold", "n1", f"ipolicy:\n  minmax:\n{LARGE}")
+    + group("spare", "n2", "alloc_policy: unallocable\n")
+)
+
+COPIED = (
+    'gpolicy: v1\nkind: TagRules\nowns: [migration, nlocation, {{prefix: "cpu:", "on": [node]}},'
+    ' {{prefix: "room:", "on": [node]}}]\nfailure_domains: [room]\nmigration: {{domains: [cpu]}}\n'
+    + group("prod", '"{}"')
+    + group("batch", '"{}"')
+    + node_set("old", "n-p1, n-p2, n-p3", "tags: ['cpu:a', 'room:a']")
+    + node_set("north", "n-b1", "tags: ['room:a']")
+    + node_set("south", "n-b2, n-b3", "tags: ['room:b']")
+    + "---\ngpolicy: v1\nkind: NodeSet\nname: new\ngroups: [batch]\ntags: ['cpu:b']\n"
 )
 
 CURES: dict[str, tuple[str, str, str, str, list[str]]] = {
@@ -174,6 +226,177 @@ CURES: dict[str, tuple[str, str, str, str, list[str]]] = {
         "gold",
         "give one of the two another name",
         [],
+    ),
+    "memory of a node without its unit, with sizes that need TiB": (
+        group("gold", "n1, n2", f"hardware: {{memory: 1, cpus: 64}}\nipolicy:\n  minmax:\n{LARGE}"),
+        "GP152",
+        "1",
+        "write 1T, if 1 TiB is meant",
+        ["GP222", "GP211"],
+    ),
+    "memory of a node without its unit, with CPUs that need GiB": (
+        group("gold", "n1, n2", f"hardware: {{memory: 128, cpus: 64}}\nipolicy:\n  minmax:\n{LARGE}"),
+        "GP152",
+        "128",
+        "write 128G, if 128 GiB are meant",
+        ["GP222", "GP211"],
+    ),
+    "memory of a node that no unit makes enough for the sizes": (
+        group("gold", "n1, n2", "hardware: {memory: 100}\nipolicy:\n  minmax:\n")
+        + spec("large", "16G 128G", "4 16", "100G 1T"),
+        "GP152",
+        "100",
+        "correct the number or its unit",
+        ["GP211"],
+    ),
+    "a volume without its unit": (
+        EXCLUSIVE.replace("dedicated", "gold")
+        + "nodes: [n1, n2]\nhardware: {pv_count: 12, pv_size: 1}\nipolicy:\n  minmax:\n"
+        + LARGE,
+        "GP152",
+        "1",
+        "write 1T, if 1 TiB is meant",
+        [],
+    ),
+    "a ratio without its last digit, of which a group has spindles enough for its sizes": (
+        (
+            f"{CLUSTER}ipolicy:\n  spindle-ratio: 3.2\n  minmax:\n{USING_FOUR}---\n"
+            f"{GROUP}nodes: [n1, n2]\nhardware: {{memory: 190G, cpus: 48}}\nndparams: {{spindle_count: 4}}\n"
+            "ipolicy: {vcpu-ratio: 4}\n"
+        ),
+        "GP195",
+        "3.2",
+        "is 32 meant?",
+        [],
+    ),
+    "a ratio without its last digit, by which a size is too large": (
+        (
+            f"{CLUSTER}ndparams: {{spindle_count: 1}}\nipolicy:\n  spindle-ratio: 3.2\n  minmax:\n"
+            f"{USING_FOUR}{USING_FOUR.replace('small', 'tiny').replace('G,', '00M,')}---\n"
+            f"{GROUP}nodes: [n1, n2]\nhardware: {{memory: 190G, cpus: 48}}\n"
+        ),
+        "GP223",
+        "3.2",
+        "is 32 meant?",
+        ["GP223"],
+    ),
+    "a size for more spindles than a group has, whose cluster has one": (
+        (
+            f"{CLUSTER}ndparams: {{spindle_count: 1}}\nipolicy:\n  spindle-ratio: 4\n  minmax:\n"
+            f"{spec('small', '1G 7G', '1 3', '10G 90G', '1 10')}---\n"
+            f"{GROUP}nodes: [n1, n2]\nndparams: {{spindle_count: 2}}\n"
+        ),
+        "GP223",
+        "10",
+        "raise spindle-ratio or spindle_count, or lower the bound",
+        [],
+    ),
+    "a size ends in another unit, below std and the default instance": (
+        (
+            f"{CLUSTER}beparams: {{minmem: 3G, maxmem: 3G, vcpus: 3}}\nipolicy:\n"
+            f"  std: {{memory-size: 4G, cpu-count: 3}}\n  minmax:\n{LARGE}{SHORT}"
+        ),
+        "GP205",
+        "120M",
+        "is 12G meant?",
+        ["GP215"],
+    ),
+    "a size begins in another unit, above std and the default instance": (
+        (
+            f"{CLUSTER}beparams: {{maxmem: 3G, vcpus: 5}}\nipolicy:\n"
+            f"  std: {{memory-size: 2G, cpu-count: 5}}\n  minmax:\n{LARGE.replace('16G', '10G')}"
+        ),
+        "GP205",
+        "10G",
+        "is 1G meant?",
+        [],
+    ),
+    "a std that two sizes may be meant for": (
+        f"{CLUSTER}ipolicy:\n  std: {{memory-size: 14G, cpu-count: 4}}\n  minmax:\n{LARGE}{SMALL}",
+        "GP205",
+        "14G",
+        "Ganeti refuses this",
+        [],
+    ),
+    "what a node has, written as what it keeps": (
+        f"{GROUP}nodes: [n1]\nhardware: {{memory: 128G, cpus: 32}}\nhv_state:\n  kvm: {{mem_node: 128G}}\n",
+        "GP419",
+        "128G",
+        "is mem_total meant?",
+        [],
+    ),
+    "the CPUs of a node, written as those it keeps": (
+        f"{GROUP}nodes: [n1]\nhardware: {{memory: 128G, cpus: 32}}\nhv_state:\n  kvm: {{cpu_node: 32}}\n",
+        "GP419",
+        "32",
+        "is cpu_total meant?",
+        [],
+    ),
+    "too much that a node keeps, beside what it has": (
+        (
+            f"{GROUP}nodes: [n1]\nhardware: {{memory: 128G, cpus: 32}}\n"
+            "hv_state:\n  kvm: {mem_total: 128G, mem_node: 120G}\n"
+        ),
+        "GP419",
+        "120G",
+        "correct the unit, or the hardware",
+        [],
+    ),
+    "what a node keeps, written as what it has": (
+        f"{GROUP}nodes: [n1]\nhardware: {{memory: 128G, cpus: 32}}\nhv_state:\n  kvm: {{mem_total: 4G}}\n",
+        "GP153",
+        "4G",
+        "is mem_node meant?",
+        [],
+    ),
+    "a total without its last digit": (
+        f"{GROUP}nodes: [n1]\nhardware: {{memory: 640G, cpus: 32}}\nhv_state:\n  kvm: {{mem_total: 64G}}\n",
+        "GP153",
+        "64G",
+        "correct the one that is wrong",
+        [],
+    ),
+    "what a node has and keeps, exchanged": (
+        f"{GROUP}nodes: [n1]\nhv_state:\n  kvm: {{mem_total: 4G, mem_node: 128G}}\n",
+        "GP151",
+        "128G",
+        "exchange the two",
+        [],
+    ),
+    "a list of sizes that takes the inherited ones away": (
+        LOST + asking("group: gold, spec: small"),
+        "GP812",
+        "small",
+        "the specs are large; if the inherited one is meant, write small in the list of group gold as well",
+        ["GP610"],
+    ),
+    "a list of sizes that leaves inherited ones to a closed group": (
+        LOST,
+        "GP610",
+        "unallocable",
+        "or write small in the list of group gold, which replaces the inherited one",
+        [],
+    ),
+    "a pattern copied from another group, whose nodes are in sets": (
+        COPIED.format("n-p[1-6]", "n-p[1-3]"),
+        "GP611",
+        '"n-p[1-3]"',
+        "is n-b[1-3] meant? Node sets name such nodes, and no group does",
+        ["GP613", "GP613"],
+    ),
+    "a wide pattern copied from another group": (
+        COPIED.format("n-p[1-6]", "n-p*"),
+        "GP611",
+        '"n-p*"',
+        "is n-b* meant?",
+        ["GP613", "GP613"],
+    ),
+    "the same pattern in two groups, of which one has other nodes in sets": (
+        COPIED.format("n-p[1-6]", "n-p[1-6]"),
+        "GP611",
+        '"n-p[1-6]"',
+        "is n-b[1-6] meant?",
+        ["GP613", "GP613"],
     ),
     "no size has a unit": (
         group("gold", "n1, n2", f"ipolicy:\n  minmax:\n{spec('large', '16 64', '4 16', '100 1024')}"),
@@ -425,3 +648,4 @@ def test_a_finding_stands_at_the_slip_with_its_cure(name: str, tmp_path: Path) -
     assert found.span is not None
     written = text.splitlines()[found.span.line - 1][found.span.column - 1 : found.span.end_column - 1]
     assert (written, hint in found.hint) == (place, True), found.hint
+    assert "meant? Else" not in found.hint or "meant?" in hint or not hint, found.hint

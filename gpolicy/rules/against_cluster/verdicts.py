@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from gpolicy.plan.built_in_guards import GuardResult
     from gpolicy.plan.changes import Objection
     from gpolicy.plan.diff import Prospect
-    from gpolicy.policy.model import Declared
+    from gpolicy.policy.model import Declared, Hardware
 
 _CAUSES: Final = {"disk-templates": DISK_TEMPLATES, "spindles": EXCLUSIVE_STORAGE}
 """What says that a value is not allowed, by the name of the value; of all others the sizes do."""
@@ -320,6 +320,7 @@ def spec_beyond_nodes(context: Context) -> Iterator[Hit]:
             most=100,
         ),
     ),
+    explains=22,
 )
 def hardware_not_as_promised(context: Context, tolerance: float) -> Iterator[Hit]:
     share = 1 - tolerance / 100
@@ -332,11 +333,16 @@ def hardware_not_as_promised(context: Context, tolerance: float) -> Iterator[Hit
             had = node.resources
             volumes = [volume.size for volume in own_pool(context, group, node).allocatable]
             smallest = min(hardware.pv_sizes, key=lambda size: size.value, default=None)
+            spindles = had.spindles_total if context.observed.has_exclusive_storage(node) else None
+            number = len(volumes) or spindles or _volumes_seen(hardware, had.disk_total or 0, share)
+            disk = promised_disk(hardware) if not volumes else None
+            if disk and number and hardware.pv_count and number < hardware.pv_count.value:  # which is wrong already
+                disk = replace(disk, value=disk.value * number // hardware.pv_count.value)
             promised = (
                 ("memory", "memory-size", hardware.memory, had.memory_total or None, share),
                 ("CPUs", "cpu-count", hardware.cpus, had.cpu_total or None, 1.0),
-                ("physical volumes", "disk-count", hardware.pv_count, len(volumes) or None, 1.0),
-                ("disk", "disk-size", None if volumes else promised_disk(hardware), had.disk_total or None, share),
+                ("physical volumes", "disk-count", hardware.pv_count, number or None, 1.0),
+                ("disk", "disk-size", disk, had.disk_total or None, share),
                 ("a physical volume of", "disk-size", smallest, min(volumes, default=None), share),
             )
             for what, kind, item, size, part in promised:
@@ -350,5 +356,21 @@ def hardware_not_as_promised(context: Context, tolerance: float) -> Iterator[Hit
                 who = f"{name} and {count(len(found) - 1, 'more node')} of {group.title} have"
             message = f"{who} less than promised: {what} {has}, not {wanted}"
             hint = "correct the promise, or put nodes that differ into another group"
+            if (
+                has.isdecimal()
+                and {has} == {item[1] for item in found}
+                and len(found) == len(context.members.hosts_in(group))
+            ):
+                hint = f"is {has} meant, as the nodes have? Else {hint}"
             related = (*see(hardware.span, "promised here"), *moved(context, [name]))
             yield hit(group, message, span, hint, related, missing=f"promise at {hardware.span}")
+
+
+def _volumes_seen(hardware: Hardware, disk: int, share: float) -> int:
+    """Return how many volumes of the promised size make the disk of a node, if pv_count is a slip of that; else 0."""
+    size, count = hardware.pv_sizes[0].value if len(hardware.pv_sizes) == 1 else 0, hardware.pv_count
+    number = round(disk / size) if size else 0
+    is_whole = number > 0 and share <= disk / (number * size) <= 1 / share
+    written = str(count.value) if count else ""
+    is_slip = sorted(written) == sorted(str(number)) or written.startswith(str(number))
+    return number if is_whole and is_slip else 0

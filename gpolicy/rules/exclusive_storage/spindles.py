@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import pairwise
-from math import inf
 from typing import Final
 
 from gpolicy.checking.context import EXCLUSIVE_STORAGE, MINMAX, SPINDLE_COUNT, SPINDLE_RATIO, VCPU_RATIO, Context
@@ -22,6 +21,7 @@ from gpolicy.rules.shared import exclusive_groups, in_force
 
 _TOLERANCE_PERCENT: Final = 3  # margin and reserve together: as exact as volumes of one size are
 _IGNORED: Final[tuple[Path, ...]] = (SPINDLE_RATIO, SPINDLE_COUNT)
+_TOTALS: Final = {"memory-size": "mem_total", "cpu-count": "cpu_total", "disk-size": "disk_total"}
 SHARES: Final = {"full": 1, "whole": 1, "half": 2, "third": 3, "quarter": 4, "fifth": 5, "sixth": 6, "eighth": 8}
 """Names of specs that say how many of them a node is to hold."""
 
@@ -189,7 +189,7 @@ def taken(context: Context, groups: Iterable[GroupPolicy], pair: Pair, name: str
     """Return the guesses of what is meant by a maximum that the nodes of these groups have, and that fill volumes."""
     for group in groups if fitting else ():
         limits = (limit.usable for limit in node_limits.limits(context, group) if limit.parameter == name)
-        most = most_of_size(context, group, pair, name, min(limits, default=inf))
+        most = most_of_size(context, group, pair, name, min(limits, default=float("inf")))
         hardware = group.hardware if name == "disk-size" and context.exclusive(group) else None
         volume = node_limits.promised_size(context, group, hardware) if hardware else None
         fitting = [size for size in fitting if size <= most and (volume is None or _is_whole(volume, size))]
@@ -258,7 +258,11 @@ def node_keeps_everything(context: Context) -> Iterator[Hit]:
             message = f"{' and '.join(leaf.path[-1] for leaf in kept)} {verb} {amount(name, limit.kept)} of the"
             message += f" {amount(name, limit.whole)} that nodes of {group.name} have:"
             message += f" {'less than half' if left > 0 else 'nothing'} is left"
-            hint = f"correct the {'number' if name == 'cpu-count' else 'unit'}, or the hardware"
+            total = _TOTALS[name]
+            is_total = len(kept) == 1 and 0.9 * limit.whole <= limit.kept <= limit.whole
+            is_free = context.effective(group, (*kept[0].path[:-1], total)) is None
+            hint = f"is {total} meant? Else " if is_total and is_free else ""
+            hint += f"correct the {'number' if name == 'cpu-count' else 'unit'}, or the hardware"
             yield hit(group, message, kept[0].span, hint, limit.places[:1])
 
 

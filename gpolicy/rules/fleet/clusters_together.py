@@ -14,7 +14,7 @@ from gpolicy.checking.tags import share_nodes
 from gpolicy.findings import Located, Severity, Span
 from gpolicy.ganeti.vocabulary import Path
 from gpolicy.policy.files import relative_path
-from gpolicy.policy.model import INHERIT, Declared, GroupPolicy, Leaf, Policy, ends, is_glob, matches, written_out
+from gpolicy.policy.model import INHERIT, Declared, Leaf, Policy, ends, is_glob, matches, written_out
 from gpolicy.printable import listed, some
 from gpolicy.rules.shared import nodes_like, repeated
 
@@ -166,27 +166,37 @@ def fleet_drift(fleet: Fleet) -> Iterator[Hit]:
 
 
 def _forgotten_bases(fleet: Fleet, members: Sequence[int]) -> Iterator[Hit]:
-    """Yield groups that extend nothing, where those of the name in all others, two at least, extend a base of it."""
-    groups: dict[str, dict[int, GroupPolicy]] = defaultdict(dict)
+    """Yield clusters and groups that extend nothing, where those of all others, two at least, extend a base of it.
+
+    A base of groups has their name. A cluster may say for itself most of what its base would.
+    """
+    objects: dict[str, dict[int, Declared]] = defaultdict(dict)
     for number in members:
-        for name, group in fleet.policies[number].groups.items():
-            groups[name][number] = group
-    for name, each in groups.items():
-        lacking = [number for number, group in each.items() if not group.extends and not group.removed]
-        others = [_bases_named(group) for group in each.values() if group.extends]
-        common = set.intersection(*others) if len(lacking) == 1 and len(each) - 1 == len(others) > 1 else set[str]()
-        for file in sorted(base.removesuffix(f"#{name}") for base in common if base.endswith(f"#{name}")):
-            group = each[lacking[0]]
-            base = f"{relative_path(file, pathlib.Path(group.document.file).parent)}#{name}"
-            message = f"group {name} extends nothing, but that of all other clusters extends {base}"
-            found = hit(group, message, group.span, f"add `extends: {base}`", policy=lacking[0])
+        policy = fleet.policies[number]
+        objects[""].update({number: policy.cluster} if policy.cluster else {})
+        for name, group in policy.groups.items():
+            objects[name].update({number: group} if not group.removed else {})
+    for name, each in objects.items():
+        lacking = [number for number, declared in each.items() if not declared.extends]
+        others = [declared for declared in each.values() if declared.extends]
+        is_one = len(lacking) == 1 and len(others) > 1
+        common = set.intersection(*map(_bases_named, others)) if is_one else set[str]()
+        for base in sorted(base for base in common if base.endswith(f"#{name}") or not name):
+            declared, (file, _, word) = each[lacking[0]], base.rpartition("#")
+            of_base = {path for path, leaf in others[0].leaves.items() if real_file(leaf.document.file) == file}
+            if not name and len(of_base - declared.leaves.keys()) * 2 < len(of_base):
+                continue
+            written = f"{relative_path(file, pathlib.Path(declared.document.file).parent)}#{word}".removesuffix("#")
+            message = f"{declared.title} extends nothing, but that of all other clusters extends {written}"
+            message = message if name else f"this cluster extends nothing, but all others extend {written}"
+            found = hit(declared, message, declared.span, f"add `extends: {written}`", policy=lacking[0])
             yield fleet_drift.named(found, Severity.WARNING)
 
 
-def _bases_named(group: GroupPolicy) -> set[str]:
-    """Return what a group extends, as real paths of files with the names of documents."""
-    entries = (entry.value.partition("#") for entry in group.extends)
-    home = pathlib.Path(group.document.file).parent
+def _bases_named(declared: Declared) -> set[str]:
+    """Return what an object extends, as real paths of files with the names of documents."""
+    entries = (entry.value.partition("#") for entry in declared.extends)
+    home = pathlib.Path(declared.document.file).parent
     return {f"{real_file(str(home / file))}#{name}" for file, _, name in entries}
 
 

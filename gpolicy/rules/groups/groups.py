@@ -16,9 +16,9 @@ from gpolicy.ganeti.vocabulary import Path
 from gpolicy.policy.files import SUFFIXES
 from gpolicy.policy.model import GroupPolicy, Leaf, NodeSetPolicy, is_glob, matches, promised_nodes
 from gpolicy.policy.source_file import YamlDocument
-from gpolicy.printable import count
+from gpolicy.printable import count, listed
 from gpolicy.resolve.desired import RENAME_CLASH
-from gpolicy.rules.shared import ALLOC_POLICY, CLOSED, is_closed, of_cluster, unknown_group
+from gpolicy.rules.shared import ALLOC_POLICY, CLOSED, is_closed, lost_at, of_cluster, unknown_group
 
 _HINT: Final = "write `template: true` if it is no group of its own"
 _FAILURES: Final = "max_node_failures"
@@ -150,8 +150,20 @@ def unallocable_without_home(context: Context) -> Iterator[Hit]:
             live = context.observed.groups.get(wanted.current) if wanted and wanted.current else None
             if live is not None and (today := live.own.get(ALLOC_POLICY, CLOSED)) != CLOSED:
                 hint = f"is {today} meant, as today? Else let another group take them"
-            message = f"group {group.name} takes no new instances, and {where} {names}"
-            yield hit(group, message, leaf.span, hint, missing=f"a home for {names}")
+            message, missing = f"group {group.name} takes no new instances, and {where} {names}", f"a home for {names}"
+            related: tuple[Related, ...] = ()
+            for other in () if "meant" in hint else open_groups:  # that it is closed is new
+                lost = [pair.name for pair in context.lost_pairs(other)]
+                if (
+                    context.exclusive(other) is None
+                    and (sizes := context.own(other, MINMAX))
+                    and homeless
+                    and {pair.name for pair in homeless} <= {*lost}
+                ):
+                    as_well = listed(pair.word for pair in homeless)
+                    hint += f"; or write {as_well} in the list of {other.title}, which replaces the inherited one"
+                    missing, related = lost_at(sizes), see(sizes.span, "its sizes are here")
+            yield hit(group, message, leaf.span, hint, related, missing=missing)
 
 
 @warning("GP614", when=When.WHOLE)

@@ -26,6 +26,9 @@ MOST_COMPARED: Final = 50_000
 """Pairs of patterns that are looked at, and that are compared: each with each of some 300 groups."""
 MOST_NAMES: Final = 500_000
 """Names that patterns are written out to, to compare them."""
+_NUMBERS: Final = re.compile(r"[\[{(]([0-9]{1,2})(?:-|:|\.\.)([0-9]{1,2})[\])}]")
+_WORDS: Final = re.compile(r"\{([a-z0-9.-]++(?:,[a-z0-9.-]++)++)\}")
+_BEGINNING: Final = re.compile(r"[^\d.*?\[]*+")
 _STEM: Final = re.compile("[a-z]{4,}(?=[^a-z])", re.IGNORECASE)
 _DOMAIN: Final = re.compile(r"(?:\[[^][]*+\]|[^.\[\]])++\.(.+)")
 _MOST_DOMAINS: Final = 20
@@ -119,14 +122,16 @@ def _just_missed(
 @warning("GP611", When.NO_STATE)
 def patterns_overlap(context: Context) -> Iterator[Hit]:
     entries = [(group, entry) for group in context.groups for entry in group.nodes or ()]
-    yield from _overlaps(entries, None)
+    yield from _overlaps(context, entries, only_different=False)
     yield from _named_elsewhere(entries)
     sets = [(nodes, entry) for nodes in context.policy.node_sets if nodes.leaves for entry in nodes.nodes]
-    yield from _overlaps(sets, context)
+    yield from _overlaps(context, sets, only_different=True)
 
 
-def _overlaps(entries: Sequence[tuple[Declared, Located[str]]], context: Context | None) -> Iterator[Hit]:
-    """Yield what overlaps; with `context` only where the two set different values."""
+def _overlaps(
+    context: Context, entries: Sequence[tuple[Declared, Located[str]]], *, only_different: bool
+) -> Iterator[Hit]:
+    """Yield what overlaps, or only where the two set different values."""
     patterns = [(declared, entry) for declared, entry in entries if is_glob(entry.value)]
     overlaps: dict[tuple[str, str], tuple[int, int, str]] = {}
     uses = Counter[int]()
@@ -137,7 +142,7 @@ def _overlaps(entries: Sequence[tuple[Declared, Located[str]]], context: Context
     for first, second in pairs:
         (one, entry), (other, place) = patterns[first], patterns[second]
         pair = (one.name, other.name)
-        about = _different(context, one, other) if context else ""
+        about = _different(context, one, other) if only_different else ""
         if pair in overlaps or about is None:
             continue
         names += sum(len(written_out(item.value) or ()) for item in (entry, place))
@@ -149,7 +154,11 @@ def _overlaps(entries: Sequence[tuple[Declared, Located[str]]], context: Context
             uses.update((first, second))
     for first, second, about in overlaps.values():
         values = [patterns[at][1].value for at in (first, second)]
-        if uses[first] == uses[second]:
+        owners = [patterns[at][0].name for at in (first, second)]
+        place_meant, copied = _copied(context, owners, values) if not only_different else (0, "")
+        if copied:
+            wide = (first, second)[place_meant]
+        elif uses[first] == uses[second]:
             wide = first if values[0] != values[1] and takes_in(*values) else second
         else:
             wide = max(first, second, key=uses.__getitem__)
@@ -163,8 +172,39 @@ def _overlaps(entries: Sequence[tuple[Declared, Located[str]]], context: Context
             hint = f"is {meant} meant? Else {hint}"
         hint = "leave it out of one of the two: was it copied?" if place.value == entry.value else hint
         widest = place.value if uses[wide] > 1 else min(entry.value, place.value, key=len)
+        missing = nodes_like(copied) or f"within {widest}"
+        hint = f"is {copied} meant? Node sets name such nodes, and no group does. Else {hint}" if copied else hint
         related = see(entry.span, f"{one.name} is here")
-        yield hit(other, f"{both}{about}", place.span, hint, related, missing=f"within {widest}")
+        yield hit(other, f"{both}{about}", place.span, hint, related, missing=missing)
+
+
+def _copied(context: Context, groups: list[str], patterns: list[str]) -> tuple[int, str]:
+    """Return which of the patterns of two groups, 0 or 1, was copied from the other, and what is meant; or nothing.
+
+    With other letters at its beginning it matches all nodes with such letters that node sets name and no group does.
+    """
+    for letters, names in context.once(_without_group).items():
+        guesses = [f"{letters}{_BEGINNING.sub('', pattern, count=1)}" for pattern in patterns]
+        fitting = [at for at in (0, 1) if all(matches(guesses[at], name) for name in names)]
+        word = re.split("[^a-z]+", letters.rstrip("-"))[-1]
+        called = [at for at in fitting if word and groups[at].startswith(word)]
+        exact = [at for at in fitting if {*(written_out(guesses[at]) or ())} == names]
+        is_same = patterns[0] == patterns[1]
+        narrow = [at for at in fitting if not is_same and takes_in(patterns[1 - at], patterns[at])]
+        best = next((each for each in (called, exact, fitting, narrow, fitting[1:] * is_same) if len(each) == 1), None)
+        if best is not None:
+            return best[0], guesses[best[0]]
+    return 0, ""
+
+
+def _without_group(context: Context) -> dict[str, set[str]]:
+    """Return the names in node sets that no group has, by the letters that they begin with."""
+    found: dict[str, set[str]] = {}
+    for entry in (entry for _, unknown in unknown_in_sets(context) for entry in unknown):
+        for name in written_out(entry.value) or ():
+            letters = _BEGINNING.match(name)
+            found.setdefault(letters[0] if letters else "", set()).add(name)
+    return found
 
 
 def _named_elsewhere(entries: Sequence[tuple[Declared, Located[str]]]) -> Iterator[Hit]:
@@ -221,7 +261,22 @@ def _could_meet(patterns: list[str], groups: list[str]) -> tuple[list[tuple[int,
     return sorted(pairs), True
 
 
-@warning("GP612", explains=2)
+def _expanded(pattern: str) -> list[str]:
+    """Return the patterns for numbers of several digits, and for the braces of a shell; none where there are none."""
+    numbers, words = _NUMBERS.search(pattern), _WORDS.search(pattern)
+    found, parts = numbers or words, list[str]()
+    tens: dict[str, list[str]] = {}
+    for number in range(int(numbers[1]), int(numbers[2]) + 1) if numbers else ():
+        digits = str(number).zfill(len(numbers[1]) if numbers else 0)
+        tens.setdefault(digits[:-1], []).append(digits[-1])
+    parts += [f"{ten}[{last[0]}-{last[-1]}]" if len(last) > 1 else f"{ten}{last[0]}" for ten, last in tens.items()]
+    if words and not numbers:
+        letters = words[1].replace(",", "")
+        parts = [f"[{letters}]"] if len(letters) == words[1].count(",") + 1 else words[1].split(",")
+    return [f"{pattern[: found.start()]}{part}{pattern[found.end() :]}" for part in parts] if found else []
+
+
+@warning("GP612", explains=0)
 def pattern_unlikely(context: Context) -> Iterator[Hit]:
     left = MOST_LOOKED_AT
     for declared, entries in _lists(context):
@@ -240,12 +295,11 @@ def pattern_unlikely(context: Context) -> Iterator[Hit]:
                 hint = "* is for any letters, [1-4] for one of a set, [1-9] and 1[0-2] for 1 to 12"
                 ends = r"\[([0-9a-z])-([0-9a-z])\]"
                 turned = re.sub(ends, lambda match: f"[{'-'.join(sorted(match.groups()))}]", entry.value)
-                one_digit = re.sub(r"\[0([0-9])-0([0-9])\]", r"0[\1-\2]", entry.value)
-                several = re.split(r"[,; ]+", entry.value)
-                if len(several) > 1 and not any(map(unlikely, several)):
-                    hint = f"write each as an entry of its own: {', '.join(several)}"
-                if one_digit != entry.value and not unlikely(one_digit):
-                    hint = f"write {one_digit}"
+                for meant in (_expanded(entry.value), re.split(r"[,; ]+", entry.value)):
+                    if not meant or any(map(unlikely, meant)):
+                        continue
+                    each = "each as an entry of its own: " if len(meant) > 1 else ""
+                    hint = f"write {each}{', '.join(meant)}"
                 can_fix = turned != entry.value and not unlikely(turned)
                 fix = edits.replace_word(context.policy, entry.span, entry.value, turned) if can_fix else None
                 yield hit(declared, f"{entry.value}: {reason}", entry.span, hint, fix=fix)

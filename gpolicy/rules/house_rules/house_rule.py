@@ -14,6 +14,7 @@ from gpolicy.checking.context import MINMAX, Context
 from gpolicy.checking.rule import Hit, When, error, hit, see, warning
 from gpolicy.checking.value_schema import REFERENCE, Breach, Judgement, children, judge
 from gpolicy.cluster.terms import STATES
+from gpolicy.data import read_data
 from gpolicy.findings import AMBIGUOUS, HOUSE_CODE, Located, Related, RuleInfo, Span
 from gpolicy.ganeti.amounts import MIB, sensible_range
 from gpolicy.ganeti.parameters import parameter_at, parameters_of
@@ -33,15 +34,8 @@ KINDS: Final = tuple(_FACTS)
 _TERMS: Final = ("limits", "physical_volumes", "hardware")
 _OF_THE_SAME: Final = {"allOf", "anyOf", "oneOf", "not", "if", "then", "else"}
 """Keywords whose schemas are about the same value as the one that they stand in."""
+_SAID: Final = read_data("house_rules.toml")
 _NUMBER, _TEXT, _LIST, _TABLE = "a number", "a text", "a list", "a table"
-_KEYWORDS: Final = {
-    **dict.fromkeys(("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"), _NUMBER),
-    **dict.fromkeys(("minLength", "maxLength", "pattern"), _TEXT),
-    **dict.fromkeys(("items", "contains", "minItems", "maxItems", "uniqueItems"), _LIST),
-    **dict.fromkeys(("properties", "patternProperties", "propertyNames", "minProperties", "maxProperties"), _TABLE),
-    **dict.fromkeys(("required", "additionalProperties"), _TABLE),
-}
-"""Keywords of JSON Schema, each with the kind of value that it looks at: it accepts every other kind."""
 _KINDS: Final = {
     **dict.fromkeys((Type.INT, Type.SIZE, Type.MIB, Type.FLOAT), _NUMBER),
     **dict.fromkeys((Type.STRING, Type.CHOICE), _TEXT),
@@ -110,7 +104,7 @@ def _idle_keywords(
         if 0 < (bound := schema.get(keyword, 0)) < least:
             yield (*place, keyword), f"{name} is in MiB: this is {bound} MiB", f"write {bound * 1024:.0f} for {bound}G"
     for keyword, bound in schema.items() if kind else ():
-        if _KEYWORDS.get(keyword, kind) != kind or _demands_nothing(parameter, keyword, bound):
+        if _SAID["kinds"].get(keyword, kind) != kind or _demands_nothing(parameter, keyword, bound):
             what = f"{name} is {kind}, and {keyword} accepts every such value"
             yield (*place, keyword), what, f"write a keyword for {kind}, or `const`"
 
@@ -159,30 +153,6 @@ def tags_of(item: Declared, policy: Policy) -> Sequence[Located[str]]:
     return (policy.cluster_tags if isinstance(item, ClusterPolicy) else item.tags) or ()
 
 
-_BOUNDS: Final = {
-    "const": "",
-    "minimum": "at least ",
-    "maximum": "at most ",
-    "exclusiveMinimum": "above ",
-    "exclusiveMaximum": "below ",
-    "multipleOf": "a multiple of ",
-}
-_LISTS: Final = {"enum": "one of ", "type": "of type "}
-_OTHERS: Final = {
-    "false": "must not be there",
-    "pattern": "does not match the rule's pattern",
-    "contains": "has no item as the rule demands",
-    "uniqueItems": "has an item twice",
-    "propertyNames": "has a name that the rule forbids",
-    "anyOf": "fits none of the alternatives",
-    "oneOf": "does not fit exactly one of the alternatives",
-    "not": "is what the rule forbids",
-}
-_MEASURES: Final = {
-    **{f"{end}Length": "character" for end in ("min", "max")},
-    **{f"{end}Items": "item" for end in ("min", "max")},
-    **{f"{end}Properties": "key" for end in ("min", "max")},
-}
 _SHOW: Final = "`gpolicy show --format json` shows the values of each object as `effective`"
 Judged = tuple[HouseRule, dict[int, tuple[Declared, EffectiveObject]], Judgement | None]
 """A house rule, the objects that it looks at, by number, and what is found; None if no time was left for it."""
@@ -277,20 +247,20 @@ def _written(leaf: Leaf, rest: list[str | int]) -> Pointer:
 
 def _reason(breach: Breach) -> str:
     name, argument, value = _named(breach.path), breach.argument, breach.value
-    if breach.keyword in _MEASURES:
+    if breach.keyword in _SAID["measures"]:
         limit = "at most" if breach.keyword.startswith("max") else "at least"
-        return f"{name} has {count(len(value), _MEASURES[breach.keyword])}, it must have {limit} {argument}"
-    if breach.keyword in _BOUNDS:
+        return f"{name} has {count(len(value), _SAID['measures'][breach.keyword])}, it must have {limit} {argument}"
+    if breach.keyword in _SAID["bounds"]:
         text = "the text " if isinstance(argument, str) and not isinstance(value, str) else ""
-        return f"{name} is {_shown(value)}, it must be {text}{_BOUNDS[breach.keyword]}{_shown(argument)}"
-    if breach.keyword in _LISTS:
+        return f"{name} is {_shown(value)}, it must be {text}{_SAID['bounds'][breach.keyword]}{_shown(argument)}"
+    if words := _SAID["lists"].get(breach.keyword):
         choices = argument if isinstance(argument, list) else [argument]
-        return f"{name} is {_shown(value)}, it must be {_LISTS[breach.keyword]}{', '.join(map(_shown, choices[:20]))}"
+        return f"{name} is {_shown(value)}, it must be {words}{', '.join(map(_shown, choices[:20]))}"
     if breach.keyword == "required":
         names = ", ".join(argument)
         return f"{name} lacks {names}" if breach.path else f"the policy does not say {names}"
     shown = "" if isinstance(value, dict) else f"; it is {_shown(value)}"
-    return f"{name} {_OTHERS[breach.keyword]}{shown}"
+    return f"{name} {_SAID['others'][breach.keyword]}{shown}"
 
 
 def _named(path: Pointer) -> str:

@@ -10,7 +10,7 @@ from typing import Final
 
 from gpolicy.checking.context import ENABLED_HYPERVISORS, ENABLED_TEMPLATES, Context
 from gpolicy.checking.pairs import amount, nearest
-from gpolicy.checking.rule import Hit, When, error, hit, information, see, warning
+from gpolicy.checking.rule import Hit, Same, When, error, hit, information, see, warning
 from gpolicy.findings import REFUSED
 from gpolicy.ganeti.amounts import exact_size
 from gpolicy.ganeti.vocabulary import Path
@@ -127,7 +127,7 @@ def _covers(pattern: str, volume: str) -> bool:
         return False  # GP109
 
 
-@warning("GP163")
+@warning("GP163", better=((Same.LABEL, ("GP205",)),))
 def backend_defaults_outside(context: Context) -> Iterator[Hit]:
     cluster = context.policy.cluster
     pairs = [pair for item in context.cluster_and_groups for pair in context.pairs(item)]

@@ -152,7 +152,7 @@ def hypervisor_parameter_needs_another(context: Context) -> Iterator[Hit]:
                 yield hit(declared, message, leaf.span, _asked_first(context, (first, second), as_well))
 
 
-def _ignored(hypervisor: str, names: str, other: str, value: object, hint: str, *, by_default: bool = False) -> _Pairs:
+def _ignored(hypervisor: str, names: str, other: str, value: object, hint: str, *, by_default: bool) -> _Pairs:
     """Return mismatches of parameters that are not read while another one has a value."""
     shown = f"{other} is {as_word(value)}" if value != "" else f"{other} is empty"
     return {
@@ -176,17 +176,7 @@ _MISMATCHES: Final[_Pairs] = {
         )
         for name in DATA_COLLECTORS
     },
-    **_ignored("kvm", "kernel_args initrd_path root_path", "kernel_path", "", "name the kernel, or leave it out"),
-    **_ignored("kvm", "vnc_tls", "vnc_bind_address", "", "name the address of the consoles", by_default=True),
-    **_ignored("kvm", "vnc_password_file keymap", "vnc_bind_address", "", "name the address of the consoles"),
-    **_ignored("kvm", "vnc_x509_path vnc_x509_verify", "vnc_tls", False, "write vnc_tls: true", by_default=True),
-    **_ignored("kvm", "spice_tls_ciphers", "spice_use_tls", False, "write spice_use_tls: true", by_default=True),
-    **_ignored("kvm", "serial_speed", "serial_console", False, "write serial_console: true, or leave it out"),
-    **_ignored("kvm", "virtio_net_queues", "vhost_net", False, "write vhost_net: true", by_default=True),
-    **_ignored(
-        *("xen-pvm", "bootloader_path bootloader_args", "use_bootloader", False, "write use_bootloader: true"),
-        by_default=True,
-    ),
+    **{key: pair for row in read_data("hypervisor_pairs.toml")["ignored"] for key, pair in _ignored(**row).items()},
     _both("xen-pvm", "use_bootloader", "bootloader_path"): _Pair(
         lambda use, path: use is True and path == "", by_default=True
     ),

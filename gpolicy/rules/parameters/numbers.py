@@ -4,7 +4,6 @@ and disk_state, the resources that the resource model keeps in the configuration
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
@@ -13,20 +12,21 @@ from gpolicy.checking.context import ENABLED_HYPERVISORS, SPINDLE_COUNT, SPINDLE
 from gpolicy.checking.pairs import Pair, amount, comparable
 from gpolicy.checking.rule import Hit, When, hit, information, see, warning
 from gpolicy.findings import Located, Related, RuleParameter, Span
-from gpolicy.ganeti.amounts import KIB_PER_SECOND, MIB, SENSIBLE, SensibleRange, is_without_limit
+from gpolicy.ganeti.amounts import KIB_PER_SECOND, MIB, SensibleRange, is_without_limit, sensible_ranges
 from gpolicy.ganeti.parameters import parameter_at
 from gpolicy.ganeti.vocabulary import MAX_NICS, SPEC_PARAMETERS, SPEC_SIZES, Parameter, Path, Type
-from gpolicy.policy.model import INHERIT, Declared, Hardware, Leaf
+from gpolicy.policy.model import INHERIT, Declared, GroupPolicy, Hardware, Leaf
 from gpolicy.printable import listed
 from gpolicy.rules import shared
-from gpolicy.rules.node_limits import volume_group
+from gpolicy.rules.node_limits import memory_limit, volume_group
 
+_SENSIBLE: Final = sensible_ranges()
 _GIB: Final = 1024
 _WHOLE_NUMBERS: Final = frozenset({Type.INT, Type.SIZE, Type.MIB})
 _SPECS: Final = tuple(
-    (name, SENSIBLE[name], _GIB if name in SPEC_SIZES else SENSIBLE[name].least)
+    (name, _SENSIBLE[name], _GIB if name in SPEC_SIZES else _SENSIBLE[name].least)
     for name in SPEC_PARAMETERS
-    if name in SENSIBLE
+    if name in _SENSIBLE
 )
 """With the least number that is sensible and, of a size, cannot lack a unit."""
 _OVERSUBSCRIPTION: Final = "oversubscription"
@@ -38,7 +38,7 @@ _WHOLE: Final = {"mem_node": "mem_total", "mem_hv": "mem_total", "minmem": "maxm
 """The size of which another one is a part."""
 _ACCEPTED: Final[dict[Path, tuple[float, float]]] = {
     ("master_netmask",): (0, shared.MOST_BITS),
-    ("hvparams", "xen-hvm", "cpu_cap"): (-math.inf, math.inf),
+    ("hvparams", "xen-hvm", "cpu_cap"): (float("-inf"), float("inf")),
 } | {("diskparams", "drbd", name): (low, high) for name, (low, high, _) in shared.RANGES.items()}
 """Outside of these the number is refused, as any below 0: rules of their own report that."""
 _USED: Final[dict[Path, str]] = {VCPU_RATIO: "CPUs", SPINDLE_RATIO: "spindles"}
@@ -62,11 +62,11 @@ def number_unlikely(context: Context) -> Iterator[Hit]:
                 yield from _value(context, declared, leaf, parameter, sensible)
     for declared, pair in context.each_pair():
         yield from _pair(context, declared, pair)
-    for label, title, name, value, span in _others(context):
-        yield _unlikely(context, label, title, SENSIBLE[name], value, span)
+    for label, title, sensible, value, span, fits in _others(context):
+        yield _unlikely(context, label, title, sensible, value, span, fits=fits)
     for scenario in context.policy.scenarios:
         for key, size in (bare for sizes in shared.sizes_of(scenario) for bare in sizes.bare):
-            least = SENSIBLE["disk-size" if key == "disk-size" else "memory-size"].least
+            least = _SENSIBLE["disk-size" if key == "disk-size" else "memory-size"].least
             if least <= size.value < _GIB and not (key != "disk-size" and size.value % _MEMORY_STEP == 0):
                 title = f"test {scenario.name.value}: {key}"
                 yield _bare(context, f"test/{scenario.name.value}", title, size.value, size.span)
@@ -76,7 +76,7 @@ def _value(
     context: Context, declared: Declared, leaf: Leaf, parameter: Parameter, sensible: SensibleRange
 ) -> Iterator[Hit]:
     value = leaf.number
-    low, high = _ACCEPTED.get(leaf.path, (0, math.inf))
+    low, high = _ACCEPTED.get(leaf.path, (0, float("inf")))
     if not low <= value <= high:
         return  # an error
     if not sensible.takes(value):
@@ -109,7 +109,7 @@ def _pair(context: Context, declared: Declared, pair: Pair) -> Iterator[Hit]:
                 yield _with_bare(unlikely, pair.leaf, pair.index, bound, name)
             elif name in SPEC_SIZES and is_small and _is_bare(pair.leaf, value, pair.index, bound, name):
                 yield _bare(context, declared, title, value, pair.at(bound, name))
-    nics, sensible = pair.minimum["nic-count"], SENSIBLE["min nic-count"]
+    nics, sensible = pair.minimum["nic-count"], _SENSIBLE["min nic-count"]
     if pair.possible and sensible.most < nics <= MAX_NICS:  # else GP206, GP213
         yield _unlikely(context, declared, f"{pair.title}: min nic-count", sensible, nics, pair.at("min", "nic-count"))
 
@@ -144,9 +144,11 @@ def _with_bare(unlikely: Hit, leaf: Leaf, *steps: str | int) -> Hit:
     root = own[: -2 if steps else -1]
     tables = [(*root, "min"), (*root, "max")] if steps else [root]  # of a pair: both its bounds
     known = [(*table, key) for table in tables for key in value_at(table)]
-    sizes = [place for place in known if str(place[-1]) in SENSIBLE and SENSIBLE[str(place[-1])].unit == MIB]
+    sizes = [place for place in known if str(place[-1]) in _SENSIBLE and _SENSIBLE[str(place[-1])].unit == MIB]
     are_bare = all(_is_bare_size(value_at(place)) for place in sizes)
-    others = [place for place in sizes if are_bare and place != own and SENSIBLE[str(place[-1])].takes(value_at(place))]
+    others = [
+        place for place in sizes if are_bare and place != own and _SENSIBLE[str(place[-1])].takes(value_at(place))
+    ]
     if not others:
         return unlikely
     names = listed([f"{place[-1]} {value_at(place)}" for place in others])
@@ -183,22 +185,34 @@ def _is_bare(leaf: Leaf, value: float, *steps: str | int) -> bool:
     return isinstance(written, int) and any(isinstance(item, str) and item[-1:].isalpha() for item in sizes)
 
 
-def _others(context: Context) -> Iterator[tuple[str, str, str, float, Span]]:
-    """Yield numbers beside Ganeti's parameters that make no sense: label, title, name of the range, value, place."""
+def _others(context: Context) -> Iterator[tuple[str, str, SensibleRange, float, Span, SensibleRange]]:
+    """Yield numbers beside Ganeti's parameters that make no sense: label, title, value, place; what fits the sizes."""
     for item in context.cluster_and_groups:
         ratio = item.limits.get(_OVERSUBSCRIPTION)
-        if ratio is not None and not SENSIBLE[_OVERSUBSCRIPTION].takes(ratio.value):
-            yield item.label, f"limits.{_OVERSUBSCRIPTION}", _OVERSUBSCRIPTION, ratio.value, ratio.span
+        if ratio is not None and not _SENSIBLE[_OVERSUBSCRIPTION].takes(ratio.value):
+            sensible = _SENSIBLE[_OVERSUBSCRIPTION]
+            yield item.label, f"limits.{_OVERSUBSCRIPTION}", sensible, ratio.value, ratio.span, sensible
     for group, hardware in ((group, group.hardware) for group in context.groups if group.hardware):
         for name, figure in (*hardware.figures.items(), *(("pv_size", size) for size in hardware.pv_sizes)):
-            if not SENSIBLE[name].takes(figure.value):
-                yield group.label, f"hardware.{name}", name, figure.value, figure.span
+            if not (sensible := _SENSIBLE[name]).takes(figure.value):
+                fits = replace(sensible, least=max(sensible.least, _needed(context, group, hardware).get(name, 0)))
+                yield group.label, f"hardware.{name}", sensible, figure.value, figure.span, fits
     for scenario in context.policy.scenarios:
         for sizes in shared.sizes_of(scenario):
             disks = (("disk-size", disk.size) for disk in sizes.disks or ())
             for name, value in (("memory-size", sizes.memory or 0), *disks):
-                if 0 < value < SENSIBLE[name].least:  # a test may be about too large ones
-                    yield f"test/{scenario.name.value}", f"test {scenario.name.value}: {name}", name, value, sizes.span
+                if 0 < value < (sensible := _SENSIBLE[name]).least:  # a test may be about too large ones
+                    title = f"test {scenario.name.value}: {name}"
+                    yield f"test/{scenario.name.value}", title, sensible, value, sizes.span, sensible
+
+
+def _needed(context: Context, group: GroupPolicy, hardware: Hardware) -> dict[str, float]:
+    """Return the least memory and size of a volume, MiB, that the CPUs and the sizes of a group need (GP222, GP212)."""
+    cpus, pairs = hardware.cpus.value if hardware.cpus else 0, comparable(context.pairs(group))
+    kept = memory_limit(context, group, hardware.memory).kept if hardware.memory else 0
+    memory = max((pair.maximum["memory-size"] for pair in pairs), default=0) + kept
+    disk = max((pair.maximum["disk-size"] * max(pair.minimum["disk-count"], 1) for pair in pairs), default=0)
+    return {"memory": max(memory, cpus * (512 if cpus >= 16 else 100)), "pv_size": disk / (hardware.volume_count or 1)}
 
 
 @warning("GP114", parameters=(RuleParameter("least", 0.75, "Report a ratio below this.", least=0),), explains=7)
@@ -224,7 +238,7 @@ def ratio_without_limit(context: Context) -> Iterator[Hit]:
 def ratios_exchanged(context: Context) -> Iterator[Hit]:
     for declared, leaves in context.combined(VCPU_RATIO, SPINDLE_RATIO):
         cpus, spindles = (leaf.number for leaf in leaves)
-        is_high = cpus >= 12 and SENSIBLE["vcpu-ratio"].takes(cpus) and not is_without_limit(cpus)
+        is_high = cpus >= 12 and _SENSIBLE["vcpu-ratio"].takes(cpus) and not is_without_limit(cpus)
         is_alike = spindles <= 6 or spindles == cpus >= 16
         if is_high and is_alike and not context.exclusive(declared):
             place, related, _ = shared.places(context, declared, *map(shared.value_of, leaves))
@@ -248,11 +262,15 @@ def spindles_fill_first(context: Context) -> Iterator[Hit]:
         spindles = ratio.number * count.number
         if any(pair.maximum["spindle-use"] > spindles for pair in pairs):
             continue  # GP223
-        uses = [pair.minimum["spindle-use"] for pair in pairs]
-        if all(use > 0 and times >= 5 * spindles / use for use, times in zip(uses, by_size, strict=True)):
+        uses = [times * pair.minimum["spindle-use"] for times, pair in zip(by_size, pairs, strict=True)]
+        meant = shared.with_lost_digit(context, ratio)
+        if 0 < 5 * spindles <= min(uses) or (meant and 0 < spindles < max(uses)):
+            most, pair = (max if meant else min)(zip(by_size, pairs, strict=True), key=lambda item: item[0])
             message = f"a node of group {group.name} is full with spindle-use {spindles:g}, and its memory and CPUs"
-            message += f" would take {min(by_size):.0f} instances of the largest size"
-            yield shared.conflict(context, group, message, "raise spindle-ratio", ratio, count)
+            message += f" would take {most:.0f} instances of {pair.title} at its largest"
+            related = see(count.leaf.span if count.leaf else None, "spindle_count is here")
+            missing = f"spindle-ratio at {ratio.leaf.span}"
+            yield hit(group, message, ratio.leaf.span, f"{meant}raise spindle-ratio", related, missing=missing)
 
 
 _STATE_HINT: Final = "keep it for gpolicy's own counts and guards, or leave it out: the cluster then keeps what it has"
@@ -351,7 +369,9 @@ def state_beyond_total(context: Context) -> Iterator[Hit]:
                 message = f"{what} ({sizes[0]}) {verb} nothing of {total_name} ({sizes[1]})"
                 others = [leaf for leaf in (*parts, total) if leaf is not own[0]]
                 related = tuple(Related(leaf.span, f"{leaf.path[-1]} is here") for leaf in others)
-                yield hit(declared, message, own[0].span, "correct one of them", related)
+                is_turned = len(parts) == 1 and kept > 2 * total.number
+                hint = "exchange the two" if is_turned else "correct one of them"
+                yield hit(declared, message, own[0].span, hint, related)
 
 
 @warning("GP153", When.MORE_WITH_STATE, explains=8)
@@ -382,8 +402,16 @@ def _compared(context: Context, declared: Declared, leaf: Leaf, name: str) -> It
             only = "only " if little else ""
             message = f"{leaf.dotted} is {only}{sizes[0]}, but the promised hardware of {group.title} is {sizes[1]}"
             hint = "its digits are exchanged in one of them" if exchanged else "correct the one that is wrong"
+            hint = f"{_part_meant(context, declared, leaf, has)}{hint}"
             yield hit(declared, message, leaf.span, hint, see(promised.span, "promised here"))
             return
+
+
+def _part_meant(context: Context, declared: Declared, leaf: Leaf, has: float) -> str:
+    """Return the beginning of a hint for a total that is rather what the node keeps of all that it has; or nothing."""
+    part = _PARTS[leaf.path[-1]][0]
+    is_part = 8 * leaf.number <= has and has / leaf.number not in (10, 100, _GIB)  # else a digit or a unit
+    return f"is {part} meant? Else " if is_part and context.effective(declared, (*leaf.path[:-1], part)) is None else ""
 
 
 def _shown(name: str, value: float) -> str:
@@ -417,6 +445,6 @@ def state_beyond_node(context: Context, share: float) -> Iterator[Hit]:
                 only = "only " if leaf.number < has else ""
                 shown = [_shown(path[-1], value) for value in (leaf.number, has)]
                 message = f"{leaf.dotted} is {only}{shown[0]}, but node {name} reports {shown[1]}"
-                hint = "correct the figure, or declare it for fewer nodes"
                 owner = next(item for item in context.policy.objects if item.leaves.get(leaf.path) is leaf)
+                hint = f"{_part_meant(context, owner, leaf, has)}correct the figure, or declare it for fewer nodes"
                 yield hit(owner, message, leaf.span, hint)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -12,26 +11,18 @@ from typing import Final
 from gpolicy.checking.context import ENABLED_HYPERVISORS, Context
 from gpolicy.checking.rule import Hit, When, error, hit, information, see, warning
 from gpolicy.findings import Related, Severity, Span
-from gpolicy.ganeti.vocabulary import IPV4, Path
+from gpolicy.ganeti.vocabulary import Path
 from gpolicy.guessing import name_meant, rarer_slips
 from gpolicy.policy.model import ClusterPolicy, Declared, Leaf
 from gpolicy.printable import count, listed
 from gpolicy.resolve.desired import volume_terms
 from gpolicy.rules.node_limits import METAVG, VOLUME_GROUP, own_pool, pools_in
-from gpolicy.rules.shared import STRIPES, Form, conflict, in_force, is_access, misformed, of_cluster
+from gpolicy.rules.shared import STRIPES, conflict, in_force, is_access, misformed, of_cluster
 
 _VOLUME_GROUP: Final = re.compile(r"(?!\.{1,2}$)[A-Za-z0-9_+.][A-Za-z0-9_+.-]*")
 _BUILT_IN: Final = "xenvg"
 _LOOK_ALIKE: Final = str.maketrans("oil", "011")
 _RESERVED: Final[Path] = ("reserved_lvs",)
-_NAMES: Final[dict[Path, Form]] = {
-    ("diskparams", "rbd", "pool"): Form(r"[A-Za-z0-9_.][A-Za-z0-9_.-]*", "the name of a RADOS pool"),
-    ("diskparams", "gluster", "host"): Form(
-        rf"(?![-.])[A-Za-z0-9.-]*[A-Za-z][A-Za-z0-9-]*(?<![.][0-9][A-Za-z])|{IPV4}|[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*",
-        "a host name or an address, without port or scheme",
-    ),
-    ("diskparams", "gluster", "volume"): Form(r"[A-Za-z0-9_][A-Za-z0-9_-]*", "the name of a Gluster volume"),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,7 +193,7 @@ def stripes_beyond_volumes(context: Context) -> Iterator[Hit]:
         promised, counts = group.hardware.volume_count if group.hardware else None, list[int]()
         if promised is None:  # those that were read
             counts = [own_pool(context, group, node).count for node in context.members.nodes_in(group)]
-        volumes = promised if promised is not None else min(filter(None, counts), default=math.inf)
+        volumes = promised if promised is not None else min(filter(None, counts), default=float("inf"))
         leaves = () if context.exclusive(group) else (context.effective(group, path) for path in STRIPES)
         for leaf in leaves:
             if leaf is not None and leaf.number > volumes:
@@ -233,4 +224,4 @@ def meta_stripes(context: Context) -> Iterator[Hit]:
 
 @warning("GP131")
 def storage_name(context: Context) -> Iterator[Hit]:
-    return misformed(context, _NAMES)
+    return misformed(context, "GP131")

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from typing import Final
@@ -12,7 +11,7 @@ from gpolicy.checking.context import DISK_TEMPLATES, MINMAX, Context
 from gpolicy.checking.pairs import MAX_PAIRS, Pair, amount, nearest
 from gpolicy.checking.rule import Hit, When, error, hit, see, warning
 from gpolicy.findings import REFUSED, Related, RuleParameter
-from gpolicy.ganeti.amounts import SENSIBLE, is_without_limit
+from gpolicy.ganeti.amounts import is_without_limit, sensible_ranges
 from gpolicy.ganeti.vocabulary import MAX_DISKS, MAX_NICS, SPEC_PARAMETERS, SPEC_SIZES
 from gpolicy.policy.model import ClusterPolicy, Declared, Leaf
 from gpolicy.printable import count
@@ -21,7 +20,9 @@ from gpolicy.rules.specs.order import observed_sizes
 
 CEILINGS: Final = {"disk-count": MAX_DISKS, "nic-count": MAX_NICS}
 _WORDS: Final = {"disk-count": "disks", "nic-count": "network interfaces"}
+_SENSIBLE: Final = sensible_ranges()
 _GIB: Final = 1024
+_UNITS: Final = (1, _GIB, _GIB * _GIB)
 _FAR: Final = 16
 """How many times another number is when a digit or a unit of it is most likely wrong."""
 _USUAL: Final = 2048
@@ -51,7 +52,7 @@ def spec_min_above_max(context: Context) -> Iterator[Hit]:
 
 def _other_units(pair: Pair, name: str) -> dict[str, str]:
     """Return how a size's bounds are written if one has the wrong unit, by the bound: where they have two units."""
-    low, high, sensible = pair.written("min", name), pair.written("max", name), SENSIBLE[name]
+    low, high, sensible = pair.written("min", name), pair.written("max", name), _SENSIBLE[name]
     written = [
         str(pair.leaf.document.value((*pair.leaf.pointer, pair.index, end, name)))[-1:] for end in ("min", "max")
     ]
@@ -74,7 +75,7 @@ def _unlike_others(context: Context, declared: Declared, pair: Pair, name: str) 
         near = [size for size in [other.bound(end)[name] for other in others] or beside if size > 0]
         if near and value > 0 and min(max(size / value, value / size) for size in near) >= _FAR:
             meant = value // _GIB if end == "min" else value * _GIB
-            fits = SENSIBLE[name].takes(meant) and (meant <= bounds["max"] if end == "min" else meant >= bounds["min"])
+            fits = _SENSIBLE[name].takes(meant) and (meant <= bounds["max"] if end == "min" else meant >= bounds["min"])
             guess = f": is {amount(name, meant)} meant?" if fits and name in SPEC_SIZES else ": correct it"
             cures[end] = f"{end} {amount(name, value)} is far from the other sizes{guess}"
     return cures
@@ -151,7 +152,8 @@ def spec_unlikely(context: Context, each: float, most: float, factor: float) -> 
         sizes = {"min": low, "max": high}
         wrong = {bound: size for bound, size in sizes.items() if size is not None and not each <= size <= most}
         if low is not None and high is not None and not wrong and not 1 / factor < high / low < factor:
-            wrong = {"min": low} if abs(math.log(low / _USUAL)) >= abs(math.log(high / _USUAL)) else {"max": high}
+            is_low = max(low / _USUAL, _USUAL / low) >= max(high / _USUAL, _USUAL / high)
+            wrong = {"min": low} if is_low else {"max": high}
         most_memory, cpus = pair.maximum["memory-size"], pair.maximum["cpu-count"]
         if not wrong and low is not None and _are_exchanged(most_memory, cpus, low):
             memory = amount("memory-size", most_memory)
@@ -174,7 +176,7 @@ def _are_exchanged(memory: int, cpus: int, each: float) -> bool:
 def _memory_of_cpu(bound: Mapping[str, int]) -> float | None:
     """Return the MiB of memory for each CPU of a bound; None where one of them says nothing, or is reported itself."""
     memory, cpus = bound["memory-size"], bound["cpu-count"]
-    sensible = SENSIBLE["memory-size"].takes(memory) and not is_without_limit(cpus)
+    sensible = _SENSIBLE["memory-size"].takes(memory) and not is_without_limit(cpus)
     return memory / cpus if memory > 0 and cpus > 0 and sensible else None
 
 
@@ -200,20 +202,54 @@ def std_outside(context: Context) -> Iterator[Hit]:
     for meant in (size // _GIB, size * _GIB) if name in SPEC_SIZES and not others else ():
         if low <= meant <= high:
             hint = f"is {amount(name, meant)} meant?"
-    seen = _refused_by(context, cluster, pair, name) if "meant" not in hint and not others else []
-    if seen and (far(seen) < low) == (size < low):
-        needed, written = amount(name, far(seen)), amount(name, pair.bound(end)[name])
-        is_slip = needed.rstrip("0MGT") == written.rstrip("0MGT")  # the same digits
-        hint = f"is {needed} meant, as instances have?" if is_slip else f"correct the size: instances have {needed}"
+    refused = _refused_by(context, cluster, pairs) if "meant" not in hint else []
+    seen = [item[name] for item in refused if context.state and [*pair.outside(item.items())] == [name] and not others]
+    if slip := _bound_meant(pairs, sizes, refused):
+        pair, end, name, value = slip
+        as_seen = ", as instances have" if value in [item.get(name) for item in refused] else ""
+        hint, message = (
+            f"is {amount(name, value)} meant{as_seen}?",
+            f"std lies in no size; {pair.misfit(sizes.items())}",
+        )
+        place, other, here = pair.at(end, name), std[name].span, "std is here"
+    elif seen and (far(seen) < low) == (size < low):
+        hint = f"correct the size: instances have {amount(name, far(seen))}"
         place, other, here = other, place, "std is here"
     yield lost or hit("cluster", message, place, hint, see(other, here))
 
 
-def _refused_by(context: Context, cluster: ClusterPolicy, pair: Pair, name: str) -> list[int]:
-    """Return what observed instances have of one parameter that alone keeps them out of a pair, and are in no other."""
-    observed, pairs = observed_sizes(context, cluster, pair.leaf), context.pairs(cluster)
-    lost = (item for item in observed if all(other.outside(item.items()) for other in pairs))
-    return [item[name] for item in lost if [*pair.outside(item.items())] == [name]]
+def _refused_by(context: Context, cluster: ClusterPolicy, pairs: Sequence[Pair]) -> list[dict[str, int]]:
+    """Return what observed instances have, or else the default one, that no size allows."""
+    maxmem = context.cluster_leaf(("beparams", "maxmem"))
+    default = [{"memory-size": int(maxmem.number)}] if maxmem is not None and context.state is None else []
+    known = (*observed_sizes(context, cluster, pairs[0].leaf), *default)
+    return [item for item in known if all(pair.outside(item.items()) for pair in pairs)]
+
+
+def _bound_meant(
+    pairs: Sequence[Pair], std: Mapping[str, int], refused: Sequence[Mapping[str, int]]
+) -> tuple[Pair, str, str, int] | None:
+    """Return the bound of a size that lets std and most of what is refused in with the same digits and another unit.
+
+    With it go its end, parameter and value. None where bounds of two sizes do. No two sizes may overlap then.
+    """
+    found: list[tuple[int, int, tuple[Pair, str, str, int]]] = []
+    for pair in pairs[:MAX_PAIRS] if refused else ():
+        name, *others = pair.outside(std.items())
+        end = "min" if std[name] < pair.minimum[name] else "max"
+        written = pair.bound(end)[name]
+        digits = amount(name, written).rstrip("0MGT")
+        guesses = [int(f"{digits}{zeros}") * unit for zeros in ("", "0", "00") for unit in _UNITS if digits.isdigit()]
+        for value in guesses if name in SPEC_SIZES and not others else ():
+            bound = {**pair.bound(end), name: value}
+            changed = replace(pair, minimum=bound) if end == "min" else replace(pair, maximum=bound)
+            fits = sum(not changed.outside(item.items()) for item in refused)
+            is_apart = all(changed.overlap(other) is None for other in pairs if other is not pair)
+            if changed.possible and fits and is_apart and not changed.outside(std.items()):
+                found.append((-fits, abs(value - written), (pair, end, name, value)))
+    best = min(found, key=lambda item: item[:2], default=None)
+    alike = {slip[0].index for rank, _, slip in found if best and rank == best[0]}
+    return best[2] if best is not None and len(alike) == 1 else None
 
 
 def _std(context: Context) -> dict[str, Leaf]:

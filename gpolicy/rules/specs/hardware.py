@@ -17,7 +17,7 @@ from gpolicy.policy.model import ClusterPolicy, Declared, GroupPolicy, Leaf, Pol
 from gpolicy.printable import count, named
 from gpolicy.rules.exclusive_storage.spindles import most_of_size
 from gpolicy.rules.node_limits import excesses_by_group, kept_by_node, kept_disk, promised_size
-from gpolicy.rules.shared import groups_where, in_force
+from gpolicy.rules.shared import groups_where, in_force, with_lost_digit
 
 _MANY_VOLUMES: Final = 4
 """With fewer, a volume may be an array of many disks."""
@@ -147,7 +147,7 @@ def spindle_use_beyond_ratio(context: Context) -> Iterator[Hit]:
         ratio, spindle_count = (in_force(context, declared, path) for path in (SPINDLE_RATIO, SPINDLE_COUNT))
         if ratio is None or spindle_count is None or spindle_count.number < 1 or context.exclusive(declared):  # GP107
             continue
-        spindles = max([spindle_count.number, *sets, *_observed(context, declared)])
+        spindles = max([*_counts_within(context, declared, spindle_count.number), *sets, *_observed(context, declared)])
         limit = ratio.number * spindles
         for pair in comparable(context.pairs(declared)):
             bound = next((end for end in ("min", "max") if pair.bound(end)["spindle-use"] > limit), None)
@@ -155,10 +155,22 @@ def spindle_use_beyond_ratio(context: Context) -> Iterator[Hit]:
                 verb = "requires" if bound == "min" else "allows"
                 message = f"{pair.title} {verb} a spindle-use of {pair.bound(bound)['spindle-use']}, but a node"
                 message += f" takes {limit:g} (spindle_count {spindles:g}, ratio {ratio.number:g})"
-                leaves = (ratio.leaf, spindle_count.leaf)
-                related = tuple(Related(leaf.span, f"{leaf.path[1]} is here") for leaf in leaves if leaf)
-                hint = "raise spindle-ratio or spindle_count, or lower the bound"
-                yield hit(declared, message, pair.at(bound, "spindle-use"), hint, related)
+                places = {leaf.path[1]: leaf.span for leaf in (ratio.leaf, spindle_count.leaf) if leaf}
+                places[pair.title] = pair.at(bound, "spindle-use")
+                meant = with_lost_digit(context, ratio)
+                place = places.pop("spindle-ratio" if meant else pair.title)
+                related = tuple(Related(span, f"{what} is here") for what, span in places.items())
+                hint = f"{meant}raise spindle-ratio or spindle_count, or lower the bound"
+                yield hit(declared, message, place, hint, related, missing=f"spindle-ratio at {place}")
+
+
+def _counts_within(context: Context, declared: Declared, own: float) -> Iterator[float]:
+    """Yield the spindle_count of an object; of a cluster all of whose groups are declared, those of the groups."""
+    is_cluster = isinstance(declared, ClusterPolicy) and context.groups != []
+    counts = [in_force(context, group, SPINDLE_COUNT) for group in context.groups] if is_cluster else []
+    yield from (count.number for count in counts if count is not None)
+    if not is_cluster or context.members.has_undeclared_groups:
+        yield own
 
 
 def _observed(context: Context, declared: Declared) -> Iterator[float]:

@@ -177,6 +177,32 @@ def test_a_group_without_the_base_of_its_name_in_all_other_clusters(tmp_path: Pa
         assert hits(sane, tmp_path / name) == []
 
 
+@pytest.mark.parametrize(
+    ("lost", "town_b", "count"),
+    [
+        ("", "", 1),
+        ("", "beparams: {maxmem: 2G}\n", 1),  # an override stands alone
+        ("", "beparams: {vcpus: 2}\n", 0),  # it says for itself what the base says
+        ("../base.yaml#fleet", "", 0),
+        ("../base.yaml#other", "", 0),
+    ],
+)
+def test_a_cluster_without_the_base_of_all_others_of_which_a_group_extends_a_base(
+    lost: str, town_b: str, count: int, tmp_path: Path
+) -> None:
+    group = "---\n# {0}/g.yaml\ngpolicy: v1\nkind: NodeGroup\nname: g\nextends: ../base.yaml#g\nnodes: [{0}1]\n"
+    other = "--- # in the same file\ngpolicy: v1\nkind: Cluster\nname: other\ntemplate: true\n"
+    for word in ("#fleet", ""):
+        base = f"../base.yaml{word}"
+        towns = (member(town, base=base) + group.format(town) for town in "ac")
+        text = BASE + (other if word else "") + GROUPS + "".join(towns) + member("b", town_b, lost) + group.format("b")
+        found = hits(text, tmp_path / f"base{word}")
+        hints = [(item.policy, item.finding.severity, item.finding.hint) for item in found]
+        assert hints == [(1, Severity.WARNING, f"add `extends: {base}`")] * count
+        if lost.endswith("other"):
+            break
+
+
 def test_all_patterns_that_no_group_has_may_be_meant(tmp_path: Path) -> None:
     group = "---\n# {0}/g.yaml\ngpolicy: v1\nkind: NodeGroup\nname: g\nnodes: ['a[1-8].x.org']\n"
     sets = "".join(

@@ -43,6 +43,26 @@ def test_what_is_meant_is_not_what_it_matches(pattern: str, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(
+    ("pattern", "hint"),
+    [
+        ("web{1..4}", "write web[1-4]"),
+        ("web[1..4].example.org", "write web[1-4].example.org"),
+        ("web(1:4)", "write web[1-4]"),
+        ("web{1,3}", "write web[13]"),
+        ("{web,db1}.example.org", "write each as an entry of its own: web.example.org, db1.example.org"),
+        ("web[1-12]", "write each as an entry of its own: web[1-9], web1[0-2]"),
+        ("web{08..11}", "write each as an entry of its own: web0[8-9], web1[0-1]"),
+        ("web{8..10}", "write each as an entry of its own: web[8-9], web10"),
+        ("web{4..1}", "* is for any letters"),
+        ("web{1,{2,3}}", "* is for any letters"),
+    ],
+)
+def test_numbers_and_braces_are_written_as_patterns(pattern: str, hint: str, tmp_path: Path) -> None:
+    (found,) = check(group("gold", f'"{pattern}"'), tmp_path)
+    assert (found.code, found.hint.startswith(hint)) == ("GP612", True), found.hint
+
+
+@pytest.mark.parametrize(
     "pattern",
     ["web[1-9]", "web[135]", "web[0-35-9]", "web[abc]", "web[ba]", "web[!1-4]", "web[12-5]", "web[a-f]"],
 )
