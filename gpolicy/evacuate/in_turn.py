@@ -252,7 +252,8 @@ def _wave(state: ClusterState, clearing: Clearing, here: Cleared, waits: str, up
     names = [clearing.name(index) for index in sorted(here.closed)]
     out = _jobs(state, here.moved.values(), start.nodes)
     cleared = _moved(state if upgrade is None else _upgraded(state, names, upgrade), out)
-    back = _jobs(cleared, clearing.moves_back(here, LocationFacts(cleared, {})), start.nodes)
+    tags = clearing.tags if upgrade is None else LocationFacts(cleared, {})
+    back = _jobs(cleared, clearing.moves_back(here, tags), start.nodes)
     halted = [
         HaltedInstance(
             instance=start.instances[number].name,
@@ -262,16 +263,16 @@ def _wave(state: ClusterState, clearing: Clearing, here: Cleared, waits: str, up
         )
         for number, reason in here.halted.items()
     ]
-    tags: list[Words] = []
+    upgraded: list[Words] = []
     if upgrade is not None:
         for name in names:
-            tags += [("gnt-node", "remove-tags", name, upgrade.old), ("gnt-node", "add-tags", name, upgrade.new)]
+            upgraded += [("gnt-node", "remove-tags", name, upgrade.old), ("gnt-node", "add-tags", name, upgrade.new)]
     return Wave(
         nodes=tuple(names),
         out=out,
         back=back,
         first=tuple(("gnt-instance", "shutdown", item.instance) for item in halted),
-        last=(*tags, *(("gnt-instance", "startup", item.instance) for item in halted)),
+        last=(*upgraded, *(("gnt-instance", "startup", item.instance) for item in halted)),
         halted=tuple(halted),
         waits=waits,
         before=state,
