@@ -75,9 +75,14 @@ class Clearing:
         return len(here.halted.keys() - self.pinned.keys()), sum(map(copied_by, here.moved.values()))
 
     def clear_alone(self, index: int) -> Cleared:
-        """Return one node cleared, and no other, with as few instances halted as possible and N+1 no worse."""
+        """Return one node cleared, and no other, with as few instances halted as possible and N+1 no worse.
+
+        N+1 is looked at in the end; if it is worse then, after each move.
+        """
         if index not in self._alone:
-            found = self._clear(index, copies=False)
+            found = self._clear(index, careful=False)
+            if self.newly_homeless(found):
+                found = self._clear(index)
             if self.old and not found.halted.keys() <= self.pinned.keys():
                 copied = self._clear(index, copies=True)
                 found = min(found, copied, key=lambda item: len(item.halted))
@@ -114,11 +119,11 @@ class Clearing:
             return False
         return all(here.layout.nodes.get(near) is self.start.nodes.get(near) for near in around)
 
-    def _clear(self, index: int, *, copies: bool) -> Cleared:
-        """Return one node cleared: N+1 is no worse after each move, others make room."""
+    def _clear(self, index: int, *, copies: bool = False, careful: bool = True) -> Cleared:
+        """Return one node cleared, where others may make room. `careful`: N+1 is no worse after each move."""
         here = Cleared(self.start, frozenset({index}))
         for number in self._leaving(self.start, index):
-            found = self._leave(here, number, copies=copies, careful=True, helpers=len(_MOST_HELPERS) - 1)
+            found = self._leave(here, number, copies=copies, careful=careful, helpers=len(_MOST_HELPERS) - 1)
             if isinstance(found, str):
                 found = replace(here, halted={**here.halted, number: found})
             here = found

@@ -207,7 +207,7 @@ def _fill_wave(clearing: Clearing, first: int, left: Iterable[int]) -> tuple[Cle
                 refused[index] = found
             else:
                 here = found
-        if careful or not clearing.newly_homeless(here):
+        if careful or len(here.closed) == 1 or not clearing.newly_homeless(here):
             break
     return here, refused
 
