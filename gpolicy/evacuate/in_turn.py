@@ -251,7 +251,8 @@ def _wave(state: ClusterState, clearing: Clearing, here: Cleared, waits: str, up
     start = clearing.start
     names = [clearing.name(index) for index in sorted(here.closed)]
     out = _jobs(state, here.moved.values(), start.nodes)
-    cleared = _moved(state if upgrade is None else _upgraded(state, names, upgrade), out)
+    cleared = state if upgrade is None else _upgraded(state, names, upgrade)
+    cleared = elsewhere(cleared, {move.instance: move.nodes_after for move in out})
     tags = clearing.tags if upgrade is None else LocationFacts(cleared, {})
     back = _jobs(cleared, clearing.moves_back(here, tags), start.nodes)
     halted = [
@@ -277,13 +278,8 @@ def _wave(state: ClusterState, clearing: Clearing, here: Cleared, waits: str, up
         waits=waits,
         before=state,
         cleared=cleared,
-        returned=_moved(cleared, back),
+        returned=elsewhere(cleared, {move.instance: move.nodes_after for move in back}),
     )
-
-
-def _moved(state: ClusterState, moves: Iterable[Job]) -> ClusterState:
-    placed = {move.instance: move.nodes_after for move in moves}
-    return elsewhere(state, placed) if placed else state
 
 
 def _jobs(state: ClusterState, moves: Iterable[InstanceMove], nodes: Nodes) -> tuple[Job, ...]:
