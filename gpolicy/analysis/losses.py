@@ -298,10 +298,8 @@ class SureLosses:
         for number in node.primaries:
             instance = self._instances[number]
             if instance.template is not DiskTemplate.DRBD:
-                moves = instance.template.movable_foreign and not instance.forthcoming
-                if moves and self._all_move:
-                    continue
-                if sum(index != lost for index in self._takers_of(instance)) < self._enough:
+                moves = instance.template.movable_foreign and not instance.forthcoming and self._all_move
+                if not moves and sum(index != lost for index in self._takers_of(instance)) < self._enough:
                     return None
             elif needs_only_memory(self._nodes, instance, node) and instance.vcpus >= 0:
                 memory, cpus = needs.get(instance.secondary, (0, 0))

@@ -75,13 +75,10 @@ class Clearing:
         return len(here.halted.keys() - self.pinned.keys()), sum(map(copied_by, here.moved.values()))
 
     def clear_alone(self, index: int) -> Cleared:
-        """Return one node cleared, and no other, with as few instances halted as possible and N+1 no worse.
-
-        N+1 is looked at in the end; if it is worse then, after each move.
-        """
+        """Return one node cleared, and no other, with as few instances halted as possible and N+1 no worse."""
         if index not in self._alone:
             found = self._clear(index, careful=False)
-            if self.newly_homeless(found):
+            if self.newly_homeless(found):  # then N+1 is looked at after each move
                 found = self._clear(index)
             if self.old and not found.halted.keys() <= self.pinned.keys():
                 copied = self._clear(index, copies=True)
@@ -94,19 +91,16 @@ class Clearing:
 
         `careful`: and N+1 no worse.
         """
-        untouched = self._is_untouched(here, index)
-        if untouched and index in self._refused:
-            return self._refused[index]
+        known = self._refused if self._is_untouched(here, index) else dict[int, str]()
+        if index in known:
+            return known[index]
         there = replace(here, closed=here.closed | {index})
         for number in self._leaving(here.layout, index):
             found = self._leave(there, number, copies=False, careful=False, helpers=0)
             if isinstance(found, str):
                 alone = self.pinned if number in self.pinned or self.old else self.clear_alone(index).halted
                 if number not in alone:
-                    refused = f"{self.start.instances[number].name}: {found}"
-                    if untouched:
-                        self._refused[index] = refused
-                    return refused
+                    return known.setdefault(index, f"{self.start.instances[number].name}: {found}")
                 found = replace(there, halted={**there.halted, number: alone[number]})
             there = found
         return (careful and self.newly_homeless(there)) or there
@@ -115,9 +109,8 @@ class Clearing:
         """Whether a node, and all nodes that its instances may go to, are as they were at the start."""
         own = (self.start.instances[number] for number in self.start.nodes[index].primaries)
         around = {index, *(item.secondary for item in own)}  # without a mirror: to any node
-        if NO_NODE in around or not around.isdisjoint(here.closed):
-            return False
-        return all(here.layout.nodes.get(near) is self.start.nodes.get(near) for near in around)
+        apart = NO_NODE not in around and around.isdisjoint(here.closed)
+        return apart and all(here.layout.nodes.get(near) is self.start.nodes.get(near) for near in around)
 
     def _clear(self, index: int, *, copies: bool = False, careful: bool = True) -> Cleared:
         """Return one node cleared, where others may make room. `careful`: N+1 is no worse after each move."""
