@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations, islice
 
 from gpolicy.allocator.cluster_data import NO_NODE, DiskTemplate, FailReason, Instance, Node
@@ -297,7 +298,8 @@ class SureLosses:
         for number in node.primaries:
             instance = self._instances[number]
             if instance.template is not DiskTemplate.DRBD:
-                if sum(index != lost for index in self._takers_of(instance)) < self._enough:
+                moves = instance.template.movable_foreign and not instance.forthcoming and self._all_move
+                if not moves and sum(index != lost for index in self._takers_of(instance)) < self._enough:
                     return None
             elif needs_only_memory(self._nodes, instance, node) and instance.vcpus >= 0:
                 memory, cpus = needs.get(instance.secondary, (0, 0))
@@ -306,6 +308,15 @@ class SureLosses:
             else:
                 return None
         return needs
+
+    @cached_property
+    def _all_move(self) -> bool:
+        """Whether enough nodes would take an instance as large as any that moves: then each finds one."""
+        if any(node.facts.migration_tags for node in self._nodes.values()):
+            return False
+        moving = [item for item in self._instances.values() if item.template.movable_foreign and not item.forthcoming]
+        memory, cpus = max(0, *(item.memory for item in moving)), max(0, *(item.vcpus for item in moving))
+        return sum(self._takes(node, memory, cpus) for node in self._nodes.values()) > self._enough
 
     def _takers_of(self, instance: Instance) -> tuple[int, ...]:
         """Return nodes that take an instance that is not mirrored, or a copy of it: one more than are enough."""

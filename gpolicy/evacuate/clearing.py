@@ -63,6 +63,7 @@ class Clearing:
     stop: Stop
     _alone: dict[int, Cleared] = field(default_factory=dict)
     _allowed: dict[tuple[int, bool], frozenset[str]] = field(default_factory=dict)
+    _refused: dict[int, str] = field(default_factory=dict)
 
     def name(self, index: int) -> str:
         """Return the name of a node."""
@@ -76,9 +77,11 @@ class Clearing:
     def clear_alone(self, index: int) -> Cleared:
         """Return one node cleared, and no other, with as few instances halted as possible and N+1 no worse."""
         if index not in self._alone:
-            found = self._clear(Cleared(self.start), index, alone=True)
+            found = self._clear(index, careful=False)
+            if self.newly_homeless(found):  # then N+1 is looked at after each move
+                found = self._clear(index)
             if self.old and not found.halted.keys() <= self.pinned.keys():
-                copied = self._clear(Cleared(self.start), index, alone=True, copies=True)
+                copied = self._clear(index, copies=True)
                 found = min(found, copied, key=lambda item: len(item.halted))
             self._alone[index] = found
         return self._alone[index]
@@ -88,26 +91,41 @@ class Clearing:
 
         `careful`: and N+1 no worse.
         """
-        there, halted = self._clear(here, index, alone=False), {**here.halted}
-        for number, reason in there.halted.items():
-            if number not in halted:
+        known = self._refused if self._is_untouched(here, index) else dict[int, str]()
+        if index in known:
+            return known[index]
+        there = replace(here, closed=here.closed | {index})
+        for number in self._leaving(here.layout, index):
+            found = self._leave(there, number, copies=False, careful=False, helpers=0)
+            if isinstance(found, str):
                 alone = self.pinned if number in self.pinned or self.old else self.clear_alone(index).halted
                 if number not in alone:
-                    return f"{self.start.instances[number].name}: {reason}"
-                halted[number] = alone[number]
-        return (careful and self.newly_homeless(there)) or replace(there, halted=halted)
+                    return known.setdefault(index, f"{self.start.instances[number].name}: {found}")
+                found = replace(there, halted={**there.halted, number: alone[number]})
+            there = found
+        return (careful and self.newly_homeless(there)) or there
 
-    def _clear(self, here: Cleared, index: int, *, alone: bool, copies: bool = False) -> Cleared:
-        """Return `here` with one more node cleared. `alone`: N+1 is no worse after each move, others make room."""
-        here = replace(here, closed=here.closed | {index})
-        own = [here.layout.instances[number] for number in here.layout.nodes[index].primaries if number in self.running]
-        for item in sorted(own, key=lambda item: (item.secondary == NO_NODE, -item.memory)):
-            helpers = len(_MOST_HELPERS) - 1 if alone else 0
-            found = self._leave(here, item.index, copies=copies, careful=alone, helpers=helpers)
+    def _is_untouched(self, here: Cleared, index: int) -> bool:
+        """Whether a node, and all nodes that its instances may go to, are as they were at the start."""
+        own = (self.start.instances[number] for number in self.start.nodes[index].primaries)
+        around = {index, *(item.secondary for item in own)}  # without a mirror: to any node
+        apart = NO_NODE not in around and around.isdisjoint(here.closed)
+        return apart and all(here.layout.nodes.get(near) is self.start.nodes.get(near) for near in around)
+
+    def _clear(self, index: int, *, copies: bool = False, careful: bool = True) -> Cleared:
+        """Return one node cleared, where others may make room. `careful`: N+1 is no worse after each move."""
+        here = Cleared(self.start, frozenset({index}))
+        for number in self._leaving(self.start, index):
+            found = self._leave(here, number, copies=copies, careful=careful, helpers=len(_MOST_HELPERS) - 1)
             if isinstance(found, str):
-                found = replace(here, halted={**here.halted, item.index: found})
+                found = replace(here, halted={**here.halted, number: found})
             here = found
         return here
+
+    def _leaving(self, layout: Layout, index: int) -> list[int]:
+        """Return the instances that run on a node, in the order in which they leave it."""
+        own = [layout.instances[number] for number in layout.nodes[index].primaries if number in self.running]
+        return [item.index for item in sorted(own, key=lambda item: (item.secondary == NO_NODE, -item.memory))]
 
     def _leave(self, here: Cleared, number: int, *, copies: bool, careful: bool, helpers: int) -> Cleared | str:
         """Return `here` after an instance left its node, or why it cannot; `helpers` others in turn may make room."""
@@ -240,15 +258,16 @@ class Clearing:
 
         Mirrored instances whose other node is down are left out: nothing helps them.
         """
-        down, items = {}, here.layout.instances
-        for index, node in here.layout.nodes.items():
-            left = {number for number in node.primaries if items[number].secondary not in here.closed}
-            down[index] = node
+        down, items, nodes = {}, here.layout.instances, here.layout.nodes
+        changed = {index for index, node in nodes.items() if node is not self.start.nodes[index]} | here.closed
+        for index in changed.union(*({items[number].primary for number in nodes[i].secondaries} for i in here.closed)):
+            node, left = nodes[index], list[int]()
             if index in here.closed:
-                left, down[index] = set(), node.with_facts(replace(node.facts, offline=True, total_memory=0.0))
-            if len(left) < len(node.primaries) or node is not self.start.nodes[index]:
-                down[index] = down[index].copy()
-                down[index].primaries = tuple(sorted(left, reverse=True))  # htools places them in this order
+                node = node.with_facts(replace(node.facts, offline=True, total_memory=0.0))
+            else:
+                left = [number for number in node.primaries if items[number].secondary not in here.closed]
+            down[index] = node.copy()
+            down[index].primaries = tuple(sorted(left, reverse=True))  # htools places them in this order
         return {
             item.instance: f"N+1: if {self.name(index)} is lost as well, {item.instance} has no node ({item.key})"
             for index, items in here.layout.reached(down, {}).homeless.items()

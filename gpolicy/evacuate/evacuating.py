@@ -28,7 +28,7 @@ from gpolicy.allocator.merge import Cluster
 from gpolicy.allocator.placement import Nodes
 from gpolicy.allocator.request_options import RequestOptions
 from gpolicy.analysis.allocator_input import Unknown, aside, cluster_data, require
-from gpolicy.analysis.basis import Settled, node_uses, origin_of, settle
+from gpolicy.analysis.basis import node_uses, origin_of, settle
 from gpolicy.analysis.binding import of_move
 from gpolicy.analysis.hail import decisive, hails_cluster, not_tried, without_parameters
 from gpolicy.analysis.loaded_state import basis_notes, load_state
@@ -148,9 +148,6 @@ class _Evacuation:
     objections: dict[str, None] = field(default_factory=dict)
     work: int = 0
 
-    def _load(self, state: ClusterState, *, asked: bool) -> tuple[Settled, Cluster]:
-        return hails_cluster(state, declared=self.asked.declared, asked=asked)
-
     @property
     def to_groups(self) -> bool:
         return self.group is not None or bool(self.targets)
@@ -185,7 +182,8 @@ class _Evacuation:
             return
         drained = self._to_drain(mode, names)
         nodes = {name: replace(self.state.nodes[name], drained=True) for name in drained}
-        settled, cluster = self._load(replace(self.state, nodes={**self.state.nodes, **nodes}), asked=True)
+        state = replace(self.state, nodes={**self.state.nodes, **nodes})
+        settled, cluster = hails_cluster(state, declared=self.asked.declared, asked=True)
         by_name = {item.name: index for index, item in cluster.instances.items()}
         known: dict[str, tuple[Candidate, ...] | None] = {}
 
@@ -323,8 +321,8 @@ class _Evacuation:
         return evacuation.OtherRequest(tuple(sorted(self.leaving)), tuple(self.moved), tuple(self.stays.values()))
 
     def report(self) -> evacuation.EvacuationReport:
-        before, cluster_before = self._load(self.observed, asked=False)
-        _, cluster_after = self._load(self.state, asked=False)
+        before, cluster_before = hails_cluster(self.observed, declared=self.asked.declared, asked=False)
+        _, cluster_after = hails_cluster(self.state, declared=self.asked.declared, asked=False)
         sets = job_sets(self.moved, lambda item: item.touched)
         numbered = [replace(item, job_set=number) for number, jobs in enumerate(sets, 1) for item in jobs]
         moved = [item.with_way_back(self.observed.nodes) for item in numbered]

@@ -207,7 +207,7 @@ def _fill_wave(clearing: Clearing, first: int, left: Iterable[int]) -> tuple[Cle
                 refused[index] = found
             else:
                 here = found
-        if careful or not clearing.newly_homeless(here):
+        if careful or len(here.closed) == 1 or not clearing.newly_homeless(here):
             break
     return here, refused
 
@@ -251,8 +251,10 @@ def _wave(state: ClusterState, clearing: Clearing, here: Cleared, waits: str, up
     start = clearing.start
     names = [clearing.name(index) for index in sorted(here.closed)]
     out = _jobs(state, here.moved.values(), start.nodes)
-    cleared = _moved(state if upgrade is None else _upgraded(state, names, upgrade), out)
-    back = _jobs(cleared, clearing.moves_back(here, LocationFacts(cleared, {})), start.nodes)
+    cleared = state if upgrade is None else _upgraded(state, names, upgrade)
+    cleared = elsewhere(cleared, {move.instance: move.nodes_after for move in out})
+    tags = clearing.tags if upgrade is None else LocationFacts(cleared, {})
+    back = _jobs(cleared, clearing.moves_back(here, tags), start.nodes)
     halted = [
         HaltedInstance(
             instance=start.instances[number].name,
@@ -262,27 +264,22 @@ def _wave(state: ClusterState, clearing: Clearing, here: Cleared, waits: str, up
         )
         for number, reason in here.halted.items()
     ]
-    tags: list[Words] = []
+    upgraded: list[Words] = []
     if upgrade is not None:
         for name in names:
-            tags += [("gnt-node", "remove-tags", name, upgrade.old), ("gnt-node", "add-tags", name, upgrade.new)]
+            upgraded += [("gnt-node", "remove-tags", name, upgrade.old), ("gnt-node", "add-tags", name, upgrade.new)]
     return Wave(
         nodes=tuple(names),
         out=out,
         back=back,
         first=tuple(("gnt-instance", "shutdown", item.instance) for item in halted),
-        last=(*tags, *(("gnt-instance", "startup", item.instance) for item in halted)),
+        last=(*upgraded, *(("gnt-instance", "startup", item.instance) for item in halted)),
         halted=tuple(halted),
         waits=waits,
         before=state,
         cleared=cleared,
-        returned=_moved(cleared, back),
+        returned=elsewhere(cleared, {move.instance: move.nodes_after for move in back}),
     )
-
-
-def _moved(state: ClusterState, moves: Iterable[Job]) -> ClusterState:
-    placed = {move.instance: move.nodes_after for move in moves}
-    return elsewhere(state, placed) if placed else state
 
 
 def _jobs(state: ClusterState, moves: Iterable[InstanceMove], nodes: Nodes) -> tuple[Job, ...]:

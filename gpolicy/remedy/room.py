@@ -208,6 +208,9 @@ def _most_in_group(layout: Layout, hail: Hail, group: int, fixed: set[int]) -> i
         bounds += [sum(disks) // 2, sum(disks) - max(disks)]
     if hail.rules.failures and need[0]:
         most = [node.instance_memory + max(0.0, room[index][0]) for index, node in online.items()]
+        shut = (node for node in layout.nodes.values() if node.facts.group == group and node.facts.offline)
+        if group in layout.unmirrored or not hail.mirrored:  # what a lost node held may go to drained nodes
+            memory -= sum(node.instance_memory + max(0, node.unallocated_memory) for node in shut)
         bounds.append((sum(most) - max(most) - memory) // need[0])
     bounds += [len(usable) - max(0, len(taken) - (len(online) - len(usable))) for taken in tagged.values()]
     return max(0, int(min(bounds)))

@@ -82,7 +82,7 @@ class RoomSearch:
         self.start, self.movers, self.stop = self.search.start, self.search.movers, self.search.stop
         self._known, down = set(self.before.faults), self.movers.silent
         free = ((no, item) for no, item in self.start.instances.items() if no not in self.movers.fixed)
-        self._movable = [no for no, item in free if not {item.primary, item.secondary} & down]
+        self._movable = [no for no, item in free if item.primary not in down]
         self._usable = {index for members in self.hail.usable.values() for index in members}
         disks = [item.disk for item in self.start.instances.values() if item.disk] or [1024]
         self._worth = 2 * sum(disks) / len(disks)

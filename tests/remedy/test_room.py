@@ -63,7 +63,7 @@ def compared(seed: int) -> Compared:
 def check_that_each_step_is_safe(found: Compared) -> None:
     movers, layout = found.asked.beginning.movers, found.asked.beginning.before.layout
     for step in found.moves.steps:
-        assert step.move.instance is layout.instances[step.move.instance.index]
+        assert step.move.instance == layout.instances[step.move.instance.index]
         assert step.move.instance.index not in movers.fixed
         trial = movers.try_move(layout, step.move)
         assert not isinstance(trial, int)
@@ -181,7 +181,7 @@ def wanted(found: Compared) -> dict[str, Any]:
         "type": "allocate",
         "memory": item.memory,
         "vcpus": item.vcpus,
-        "disks": [{"size": disk.size} for disk in item.disks],
+        "disks": [{"size": disk.size} | ({"spindles": disk.spindles} if disk.spindles else {}) for disk in item.disks],
         "disk_space_total": item.disk,
         "disk_template": item.template.value,
         "spindle_use": item.spindle_use,
