@@ -90,7 +90,7 @@ class Key:
     `form` is a `Shape`, a JSON Schema, or a type; it is what a list or a mapping holds, or what is there if it is not
     None, where the type of the attribute says that it is one. `of` is the attribute (dotted: of an attribute), if it
     has another name, or a function of the value. The keys of an `inline` one stand among the others, and a `sparse` one
-    is left out where the value is None.
+    is left out where the value is None; keys of an inline one with a `Maybe` are null there.
     """
 
     form: Any = None
@@ -102,21 +102,14 @@ class Key:
 class Shape:
     """The keys of an object, in their order, that is made of a value of a type (`kind`).
 
-    A shape with a `name` is a definition of each schema that it is in. `optional` keys came with a minor version.
-    `forms` are the shapes of types, for keys that have none. Docstrings say first what a `documented` one means.
+    A shape with a `name` is a definition of each schema that it is in. `forms` are the shapes of types, for keys that
+    have none. Docstrings say first what a `documented` one means.
     """
 
     def __init__(
-        self,
-        kind: type,
-        name: str = "",
-        *,
-        documented: bool = False,
-        optional: str = "",
-        forms: Forms = MappingProxyType({}),
+        self, kind: type, name: str = "", *, documented: bool = False, forms: Forms = MappingProxyType({})
     ) -> None:
         self.name, self.kind, self.documented, self.forms = name, kind, documented, forms
-        self.optional = optional.split()
         self.keys: dict[str, Key] = {}
 
     def with_keys(self, names: str = "", /, **others: Any) -> Shape:
@@ -140,7 +133,9 @@ class Shape:
         for key, item, read in self._read:
             inside = read(value)
             written = self._written(inside, item.form)
-            if item.inline:
+            if item.inline and written is None and isinstance(item.form, Maybe):
+                found |= dict.fromkeys(item.form.form.keys)
+            elif item.inline:
                 found |= written or {}
             elif inside is not None or not item.sparse:
                 found[key] = written
@@ -171,16 +166,17 @@ def fields_of(
 
 
 class Document:
-    """What a verb writes: the keys of several shapes, one after the other."""
+    """What a verb writes: the keys of several shapes, one after the other; of several together, that of the value."""
 
-    def __init__(self, title: str, *parts: Shape) -> None:
-        self.title, self.parts = title, parts
+    def __init__(self, title: str, *parts: Shape | tuple[Shape, ...]) -> None:
+        self.title = title
+        self.parts = [(part,) if isinstance(part, Shape) else part for part in parts]
 
     def data(self, *values: Any) -> dict[str, Any]:
         """Return the document of the values of its parts."""
         found: dict[str, Any] = {}
-        for part, value in zip(self.parts, values, strict=True):
-            found |= part(value)
+        for choices, value in zip(self.parts, values, strict=True):
+            found |= next(part for part in choices if part is choices[-1] or isinstance(value, part.kind))(value)
         return found
 
 

@@ -15,6 +15,7 @@ from gpolicy.report.evacuate_answer import EVACUATE_DOCUMENT
 from gpolicy.report.impact_json import PLAN_DOCUMENT
 from gpolicy.report.place_answer import PLACE_DOCUMENT
 from gpolicy.report.remedy_answer import REMEDY_DOCUMENT
+from gpolicy.report.size_answer import SIZE_DOCUMENT
 from gpolicy.report.suggest_answer import SUGGEST_DOCUMENT
 from gpolicy.report.waves_answer import WAVES_DOCUMENT
 from scripts.reference.nodes_picture import nodes_picture
@@ -35,6 +36,7 @@ OUTPUTS = {
     "place": PLACE_DOCUMENT,
     "plan": PLAN_DOCUMENT,
     "remedy": REMEDY_DOCUMENT,
+    "size": SIZE_DOCUMENT,
     "suggest": SUGGEST_DOCUMENT,
 }
 

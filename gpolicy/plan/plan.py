@@ -293,7 +293,7 @@ _DECLARED_GUARD: Final = Shape(Guard, "declared_guard").with_keys(
     spec=Key(str | None, lambda item: item.spec and item.spec.value),
 )
 _UNREADABLE: Final = Shape(NotCompared).with_keys("object path wanted", object=_OBJECT_NAME, path=Key(str, _dotted))
-_FINDING: Final = Shape(Finding, optional="file line column").with_keys(
+_FINDING: Final = Shape(Finding).with_keys(
     "code name severity message hint",
     code={"type": "string", "pattern": "^GP[0-9]{3}$"},
     file=Key(str | None, lambda item: item.span and item.span.file),
@@ -304,9 +304,7 @@ ANSWER: Final = "answer"
 """The key under which the file of a plan or remedy has its report, for `gpolicy show`."""
 ANSWER_KEY: Final = Key({"type": "object"}, lambda _: None, sparse=True)
 """In files only."""
-PLAN_FIRST: Final = Shape(
-    Plan, optional="gpolicy cluster_uuid snapshot made_at policy_commit policy_dirty state_read_at staying"
-).with_keys(
+PLAN_FIRST: Final = Shape(Plan).with_keys(
     "format_version kind gpolicy cluster cluster_uuid source snapshot made_at policy_commit policy_dirty state_read_at"
     " ganeti_version policy_digest state_digest serials state_digest_rapi observed not_shown staying changes steps",
     format_version=version_key(FORMAT_VERSION),
@@ -326,7 +324,7 @@ PLAN_FIRST: Final = Shape(
     steps=_STEP,
 )
 """The keys before `impact`."""
-PLAN_LAST: Final = Shape(Plan, optional="declared_guards pair_names terms part left_out answer").with_keys(
+PLAN_LAST: Final = Shape(Plan).with_keys(
     "guards declared_guards pair_names terms unreadable part left_out findings notes",
     guards=_GUARD,
     declared_guards=_DECLARED_GUARD,
@@ -336,7 +334,7 @@ PLAN_LAST: Final = Shape(Plan, optional="declared_guards pair_names terms part l
     left_out=Shape(LeftOut).with_keys("object keys action", object=_OBJECT_NAME, keys=_OWN_KEYS),
     findings=Key(Many(_FINDING), lambda plan: list(told(plan.findings))),
     summary=Key(
-        Shape(Plan, optional="left_out").with_keys(
+        Shape(Plan).with_keys(
             "changes steps unreadable left_out safe",
             **{name: Key(COUNT, _size_of(name)) for name in ("changes", "steps", "unreadable", "left_out")},
         ),

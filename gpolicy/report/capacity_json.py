@@ -38,7 +38,7 @@ SPEC: Final = Shape(Spec, "spec").with_keys(
     **_SIZE_WORDS,
     **{"disk-size": "disk_size", "disk-count": "disk_count", "nic-count": "nic_count", "spindle-use": "spindle_use"},
 )
-BINDING: Final = Shape(Binding, "binding", optional="detail").with_keys(
+BINDING: Final = Shape(Binding, "binding").with_keys(
     "binding explanation reason detail",
     binding=Key({"enum": [cause.key for cause in Cause]}, "cause.key"),
     explanation="cause.sentence",
@@ -48,7 +48,7 @@ _RUN: Final = Shape(PlacedSize, "run").with_keys(
     **_SIZE_WORDS, **{"disk-size": "disk", "spindles": "spindles"}, count=FROM_ONE
 )
 _SIZES: Final = Key(_RUN, "tiered")
-_PAIR: Final = Shape(SpecCapacity, "pair", optional="after_moves at_most").with_keys(
+_PAIR: Final = Shape(SpecCapacity, "pair").with_keys(
     "name min max spindle_use",
     min=Key(SPEC, "pair.min"),
     max=Key(SPEC, "pair.max"),
@@ -62,7 +62,7 @@ _PAIR: Final = Shape(SpecCapacity, "pair", optional="after_moves at_most").with_
         lambda spec: spec,
     ),
 )
-CAPACITY: Final = Shape(GroupCapacity, "capacity", optional="stranded score_minimum").with_keys(
+CAPACITY: Final = Shape(GroupCapacity, "capacity").with_keys(
     "template nodes instances specs tiered standard stranded",
     nodes=COUNT,
     instances=COUNT,
@@ -88,7 +88,7 @@ CAPACITY: Final = Shape(GroupCapacity, "capacity", optional="stranded score_mini
     score=Key(NUMBER, "score.total"),
     score_minimum=Key(NUMBER, "score.minimum"),
     components=Key(
-        Shape(ScoreComponent, optional="least excess").with_keys(
+        Shape(ScoreComponent).with_keys(
             "name value weight product least excess", value=NUMBER, product=NUMBER, least=NUMBER, excess=NUMBER
         ),
         "score.components",

@@ -288,7 +288,7 @@ _MOVED: Final = Shape(evacuation.MovedInstance).with_keys(
 EVACUATE_DOCUMENT: Final = Document(
     "gpolicy evacuate --format json",
     head(FORMAT_VERSION),
-    Shape(evacuation.EvacuationReport, optional="unknown in_turn").with_keys(
+    Shape(evacuation.EvacuationReport).with_keys(
         "basis what_if unknown ok leaving group mode ignore_soft_errors requests moved stays copied job_sets exhaustive"
         " short_before short_after in_turn notes",
         unknown="reasons",

@@ -207,7 +207,7 @@ _STEP: Final = Shape(RemedyStep).with_keys(
 )
 _SIZE: Final = Shape(SizeCure).with_keys(
     "instance violation commands back reason",
-    violation=Shape(PolicyViolation, optional="pair_name exclusive_storage").with_keys(
+    violation=Shape(PolicyViolation).with_keys(
         "group pair pair_name breaches exclusive_storage", breaches={"type": "object"}
     ),
     commands=_COMMAND,
@@ -218,7 +218,7 @@ REMEDY_DOCUMENT: Final = Document(
     "gpolicy remedy --format json",
     head(FORMAT_VERSION),
     SAVED,
-    Shape(RemedyReport, optional="unknown room").with_keys(
+    Shape(RemedyReport).with_keys(
         "basis what_if unknown room faults steps left new sizes score rate exhaustive notes summary",
         unknown="reasons",
         room=Shape(MadeRoom).with_keys("wanted count now after most"),

@@ -242,7 +242,7 @@ _GROUP: Final = Shape(suggestion.Suggestion, "group").with_keys(
 SUGGEST_DOCUMENT: Final = Document(
     "gpolicy suggest --format json",
     head(FORMAT_VERSION),
-    Shape(suggestion.SuggestReport, optional="basis what_if unknown limits").with_keys(
+    Shape(suggestion.SuggestReport).with_keys(
         "basis groups passed_over what_if unknown limits", groups=_GROUP, unknown="reasons", limits=LIMITS
     ),
 )
