@@ -14,13 +14,11 @@ import math
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from types import MappingProxyType
 from typing import Any, Final
 
 from gpolicy.findings import Span
-
-PLACE: Final = ("file", "line", "column")
 
 
 def json_text(data: Mapping[str, Any]) -> str:
@@ -55,7 +53,7 @@ def plain(value: object, forms: Mapping[type, Callable[[Any], Any]] = MappingPro
 
 def place(span: Span | None, *names: str) -> dict[str, Any]:
     """Return file, line and column (or the fields `names`) of a place; null if there is none."""
-    return {name: getattr(span, name) if span else None for name in names or PLACE}
+    return {name: getattr(span, name) if span else None for name in names or ("file", "line", "column")}
 
 
 COUNT: Final = {"type": "integer", "minimum": 0}
@@ -70,9 +68,10 @@ Forms = Mapping[type, Callable[[Any], Any]]
 
 @dataclass(frozen=True, slots=True)
 class Many:
-    """A list of what has a form."""
+    """A list of what has a form, of so many at least."""
 
     form: Any
+    least: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,12 +88,12 @@ class Key:
 
     `form` is a `Shape`, a JSON Schema, or a type; it is what a list or a mapping holds, or what is there if it is not
     None, where the type of the attribute says that it is one. `of` is the attribute (dotted: of an attribute), if it
-    has another name, or a function of the value. The keys of an `inline` one stand among the others, and a `sparse` one
-    is left out where the value is None; keys of an inline one with a `Maybe` are null there.
+    has another name, a function of the value, or the place in a tuple. The keys of an `inline` one stand among the
+    others, and a `sparse` one is left out where the value is None; the keys of an inline `Maybe` are null there.
     """
 
     form: Any = None
-    of: str | Callable[[Any], Any] = ""
+    of: str | int | Callable[[Any], Any] = ""
     inline: bool = False
     sparse: bool = False
 
@@ -122,8 +121,10 @@ class Shape:
             for name, item in others.items()
         }
         self.keys = dict.fromkeys(names.split(), Key()) | keys
+        get: Callable[[Any], Any] = itemgetter if self.kind in (dict, tuple) else attrgetter
         self._read = [
-            (key, item, item.of if callable(item.of) else attrgetter(item.of or key)) for key, item in self.keys.items()
+            (key, item, item.of if callable(item.of) else get(key if item.of == "" else item.of))
+            for key, item in self.keys.items()
         ]
         return self
 
@@ -178,6 +179,11 @@ class Document:
         for choices, value in zip(self.parts, values, strict=True):
             found |= next(part for part in choices if part is choices[-1] or isinstance(value, part.kind))(value)
         return found
+
+
+SPAN: Final = Shape(Span).with_keys(file=str, **dict.fromkeys(("line", "column", "end_line", "end_column"), FROM_ONE))
+PLACE: Final = Shape(Span).with_keys(file=str, line=FROM_ONE, column=FROM_ONE)
+LINE: Final = Shape(Span).with_keys(file=str, line=FROM_ONE)
 
 
 def version_key(version: str) -> Key:

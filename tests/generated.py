@@ -12,6 +12,7 @@ from pathlib import Path
 
 from gpolicy.report.capacity_json import CAPACITY_DOCUMENT
 from gpolicy.report.evacuate_answer import EVACUATE_DOCUMENT
+from gpolicy.report.findings_json import CHECK_DOCUMENT
 from gpolicy.report.impact_json import PLAN_DOCUMENT
 from gpolicy.report.place_answer import PLACE_DOCUMENT
 from gpolicy.report.remedy_answer import REMEDY_DOCUMENT
@@ -31,6 +32,7 @@ LONG_LINE = 100
 
 OUTPUTS = {
     "capacity": CAPACITY_DOCUMENT,
+    "check": CHECK_DOCUMENT,
     "evacuate": EVACUATE_DOCUMENT,
     "evacuate-in-turn": WAVES_DOCUMENT,
     "place": PLACE_DOCUMENT,

@@ -20,7 +20,7 @@ from gpolicy.errors import ExitCode, GpolicyError
 from gpolicy.findings import Finding, Severity, told
 from gpolicy.ganeti.commands import RapiCall
 from gpolicy.ganeti.releases import release_of
-from gpolicy.json_values import ANYTHING, COUNT, NOT_EMPTY, TEXTS, Key, Many, Maybe, Shape, plain, version_key
+from gpolicy.json_values import ANYTHING, COUNT, NOT_EMPTY, PLACE, TEXTS, Key, Many, Maybe, Shape, plain, version_key
 from gpolicy.plan import changes
 from gpolicy.plan.built_in_guards import GuardResult, can_be_allowed, judge, objections, outlook
 from gpolicy.plan.changes import WHOLE, Change, LeftOut, NotCompared, Objection, Part, left_out
@@ -253,7 +253,7 @@ OBSERVED: Final = Shape(Observed, "observed").with_keys(
     uuid="identity.uuid",
     serial_no="identity.serial_no",
     values=Key(
-        Many(Shape(tuple).with_keys(keys=Key(_KEYS, lambda leaf: leaf[0]), value=Key(ANYTHING, lambda leaf: leaf[1]))),
+        Many(Shape(tuple).with_keys(keys=Key(_KEYS, 0), value=Key(ANYTHING, 1))),
         lambda item: list(item.values.items()),
     ),
 )
@@ -294,11 +294,9 @@ _DECLARED_GUARD: Final = Shape(Guard, "declared_guard").with_keys(
 )
 _UNREADABLE: Final = Shape(NotCompared).with_keys("object path wanted", object=_OBJECT_NAME, path=Key(str, _dotted))
 _FINDING: Final = Shape(Finding).with_keys(
-    "code name severity message hint",
+    "code name severity message hint span",
     code={"type": "string", "pattern": "^GP[0-9]{3}$"},
-    file=Key(str | None, lambda item: item.span and item.span.file),
-    line=Key(int | None, lambda item: item.span and item.span.line),
-    column=Key(int | None, lambda item: item.span and item.span.column),
+    span=Key(Maybe(PLACE), inline=True),
 )
 ANSWER: Final = "answer"
 """The key under which the file of a plan or remedy has its report, for `gpolicy show`."""

@@ -272,8 +272,7 @@ def _short(report: evacuation.EvacuationReport) -> Iterator[str]:
 FORMAT_VERSION: Final = "1.2"
 
 JOB_STEP: Final = Shape(tuple).with_keys(
-    what=Key({"enum": ["migrate", "fail over", "copy disks"]}, lambda step: step[0]),
-    argv=Key(TEXTS, lambda step: step[1]),
+    what=Key({"enum": ["migrate", "fail over", "copy disks"]}, 0), argv=Key(TEXTS, 1)
 )
 _MOVED: Final = Shape(evacuation.MovedInstance).with_keys(
     "instance template request job_set group before after copied steps candidates",

@@ -136,14 +136,12 @@ _SIZE: Final = Key(
     inline=True,
 )
 _KIND: Final = Shape(tuple).with_keys(
-    kind=Key(Shape(NodeOffer).with_keys("like cost"), lambda pair: pair[0], inline=True),
-    nodes=Key(COUNT, lambda pair: pair[1]),
+    kind=Key(Shape(NodeOffer).with_keys("like cost"), 0, inline=True),
+    nodes=Key(COUNT, 1),
 )
 _WANTED: Final = Shape(tuple).with_keys(
-    wanted=Key(
-        Shape(WantedSize).with_keys("spec size count", spec="title", size=_SIZE), lambda pair: pair[0], inline=True
-    ),
-    more=Key(int | None, lambda pair: pair[1]),
+    wanted=Key(Shape(WantedSize).with_keys("spec size count", spec="title", size=_SIZE), 0, inline=True),
+    more=Key(int | None, 1),
 )
 SIZE_DOCUMENT: Final = Document(
     "gpolicy size --format json",

@@ -10,7 +10,7 @@ import inspect
 import re
 import sys
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from enum import Enum
 from functools import cache, reduce
 from itertools import chain, pairwise
@@ -61,38 +61,41 @@ class _Writer:
     def __init__(self, title: str) -> None:
         self._title, self._later = title, {**LATER, **LATER.get(title, {})}
         self.definitions: dict[str, Schema] = {}
-        self._place: tuple[tuple[str, ...], str] = ((), "")  # the names of the type of the object around, and the key
+        self._places: list[tuple[str, str]] = []
+        """Where the text of a key may stand: the table of texts, and what is before the key there."""
 
     def part_schema(self, shape: Shape) -> Schema:
         """Return the schema of a part of the document."""
-        self._place = ((self._title,), "")
+        self._places = [(self._title, "")]
         return self.object_schema(shape)
 
     def object_schema(self, shape: Shape, alias: Any = None) -> Schema:
         """Return the schema of an object; `alias` is its type where that has parameters."""
-        outer, above = self._place
+        places = [*self._places, *((base.__name__, "") for base in shape.kind.__mro__)]
         properties: dict[str, Schema] = {}
         required: list[str] = []
         whole: list[Schema] = []
         later = self._later.get(shape.kind.__name__, "").split()
         for name, key in shape.keys.items():
-            self._place = (outer, above) if key.inline else (_names(shape.kind), f"{name}.")
+            self._places = places if key.inline else [(table, f"{above}{name}.") for table, above in places]
             if key.inline and isinstance(key.form, Maybe):
                 inner = self.object_schema(key.form.form)
                 properties |= {name: _or_null(value) for name, value in inner["properties"].items()}
-                required += inner["required"]
+                required += [name for name in inner["required"] if name not in later]
             elif key.inline and key.form.name and not key.sparse:
                 whole.append(self._reference(key.form))
             elif key.inline:
                 inner = self.object_schema(key.form)
                 properties |= inner["properties"]
-                required += [] if key.sparse else inner["required"]
+                required += [name for name in inner["required"] if name not in later and not key.sparse]
             else:
-                kind, doc = (None, "") if callable(key.of) else _attribute(alias or shape.kind, key.of or name)
+                kind, doc = None, ""
+                if isinstance(key.of, str) and shape.kind not in (dict, tuple):
+                    kind, doc = _attribute(alias or shape.kind, key.of or name)
                 if key.sparse and kind is not None:
                     kind = reduce(or_, (item for item in get_args(kind) if item is not NoneType))
                 found = self._form(kind, key.form, shape.forms)
-                told = _text(outer, above + name) or _text(_names(shape.kind), name)
+                told = next((text for table, above in places if (text := TEXTS.get(table, {}).get(above + name))), "")
                 text = (doc or told if shape.documented else told or doc) or _OBVIOUS.get(name, "")
                 if not text and "$ref" not in found:
                     raise ValueError(f"output_texts.toml does not say what {name} of {shape.kind.__name__} means")
@@ -101,14 +104,16 @@ class _Writer:
         text = TEXTS["definitions"].get(shape.name, "")
         text = _first_words(inspect.getdoc(shape.kind) or "") if shape.documented else text
         described = {"description": text} if text else {}
+        kind = {} if whole else {"type": "object"}
         others = {"allOf": whole} if whole else {}
-        return {"type": "object", **described, "properties": properties, "required": required, **others}
+        return {**kind, **described, "properties": properties, "required": required, **others}
 
     def _form(self, kind: Any, form: Any, forms: Mapping[type, Any]) -> Schema:
         """Return the schema of a value of a type. `form` is the whole where there is no type, else what is inside."""
         match form:
-            case Many(inner):
-                return {"type": "array", "items": self._form(None, inner, forms)}
+            case Many(inner, least):
+                found = {"type": "array", "items": self._form(None, inner, forms)}
+                return {**found, "minItems": least} if least else found
             case Maybe(inner, nothing):
                 found = self._form(None, inner, forms)
                 return _or_null(found) if nothing == _NULL else {"anyOf": [nothing, found]}
@@ -154,15 +159,6 @@ class _Writer:
             self.definitions[shape.name] = {}  # which it may refer to
             self.definitions[shape.name] |= self.object_schema(shape)
         return {"$ref": f"#/definitions/{shape.name}"}
-
-
-def _names(kind: type) -> tuple[str, ...]:
-    return tuple(base.__name__ for base in kind.__mro__)
-
-
-def _text(names: Iterable[str], key: str) -> str:
-    """Return what the table of texts says of a key of a document, or of a type with these names."""
-    return next((text for name in names if (text := TEXTS.get(name, {}).get(key))), "")
 
 
 def _or_null(schema: Schema) -> Schema:
