@@ -183,7 +183,6 @@ class Document:
 
 SPAN: Final = Shape(Span).with_keys(file=str, **dict.fromkeys(("line", "column", "end_line", "end_column"), FROM_ONE))
 PLACE: Final = Shape(Span).with_keys(file=str, line=FROM_ONE, column=FROM_ONE)
-LINE: Final = Shape(Span).with_keys(file=str, line=FROM_ONE)
 
 
 def version_key(version: str) -> Key:

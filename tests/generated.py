@@ -11,6 +11,7 @@ import tempfile
 from pathlib import Path
 
 from gpolicy.report.capacity_json import CAPACITY_DOCUMENT
+from gpolicy.report.drift_answer import DRIFT_DOCUMENT
 from gpolicy.report.evacuate_answer import EVACUATE_DOCUMENT
 from gpolicy.report.findings_json import CHECK_DOCUMENT
 from gpolicy.report.impact_json import PLAN_DOCUMENT
@@ -33,6 +34,7 @@ LONG_LINE = 100
 OUTPUTS = {
     "capacity": CAPACITY_DOCUMENT,
     "check": CHECK_DOCUMENT,
+    "drift": DRIFT_DOCUMENT,
     "evacuate": EVACUATE_DOCUMENT,
     "evacuate-in-turn": WAVES_DOCUMENT,
     "place": PLACE_DOCUMENT,
