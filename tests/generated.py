@@ -15,8 +15,10 @@ from gpolicy.report.drift_answer import DRIFT_DOCUMENT
 from gpolicy.report.evacuate_answer import EVACUATE_DOCUMENT
 from gpolicy.report.findings_json import CHECK_DOCUMENT
 from gpolicy.report.impact_json import PLAN_DOCUMENT
+from gpolicy.report.outcomes_answer import TEST_DOCUMENT
 from gpolicy.report.place_answer import PLACE_DOCUMENT
 from gpolicy.report.remedy_answer import REMEDY_DOCUMENT
+from gpolicy.report.show_answer import SHOW_DOCUMENT
 from gpolicy.report.size_answer import SIZE_DOCUMENT
 from gpolicy.report.suggest_answer import SUGGEST_DOCUMENT
 from gpolicy.report.waves_answer import WAVES_DOCUMENT
@@ -40,8 +42,10 @@ OUTPUTS = {
     "place": PLACE_DOCUMENT,
     "plan": PLAN_DOCUMENT,
     "remedy": REMEDY_DOCUMENT,
+    "show": SHOW_DOCUMENT,
     "size": SIZE_DOCUMENT,
     "suggest": SUGGEST_DOCUMENT,
+    "test": TEST_DOCUMENT,
 }
 
 
