@@ -12,7 +12,7 @@ import dataclasses
 import json
 import math
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from operator import attrgetter, itemgetter
 from types import MappingProxyType
@@ -24,11 +24,6 @@ from gpolicy.findings import Span
 def json_text(data: Mapping[str, Any]) -> str:
     """Return a report as JSON text: ASCII only, so that it is safe to print anywhere."""
     return json.dumps(data, indent=2, allow_nan=False) + "\n"
-
-
-def fields(item: object, *names: str) -> dict[str, Any]:
-    """Return the fields `names` of a value, by name."""
-    return {name: plain(getattr(item, name)) for name in names}
 
 
 def plain(value: object, forms: Mapping[type, Callable[[Any], Any]] = MappingProxyType({})) -> Any:
@@ -51,16 +46,13 @@ def plain(value: object, forms: Mapping[type, Callable[[Any], Any]] = MappingPro
     return {item.name: plain(getattr(value, item.name), forms) for item in dataclasses.fields(value)}
 
 
-def place(span: Span | None, *names: str) -> dict[str, Any]:
-    """Return file, line and column (or the fields `names`) of a place; null if there is none."""
-    return {name: getattr(span, name) if span else None for name in names or ("file", "line", "column")}
-
-
 COUNT: Final = {"type": "integer", "minimum": 0}
 FROM_ONE: Final = {"type": "integer", "minimum": 1}
 TEXTS: Final = {"type": "array", "items": {"type": "string"}}
 NOT_EMPTY: Final = {"type": "string", "minLength": 1}
 ANYTHING: Final[dict[str, Any]] = {}
+READY: Final[dict[str, Any]] = {}
+"""Any value that is made of JSON's own types already."""
 NUMBER: Final[Any] = float | None
 """A number that may be none in Python (nan, inf), and is null then."""
 Forms = Mapping[type, Callable[[Any], Any]]
@@ -88,7 +80,8 @@ class Key:
 
     `form` is a `Shape`, a JSON Schema, or a type; it is what a list or a mapping holds, or what is there if it is not
     None, where the type of the attribute says that it is one. `of` is the attribute (dotted: of an attribute), if it
-    has another name, a function of the value, or the place in a tuple. The keys of an `inline` one stand among the
+    has another name, a function of the value, or the place in a tuple; a `Shape` of the same type is of the value
+    itself. The keys of an `inline` one stand among the
     others, and a `sparse` one is left out where the value is None; the keys of an inline `Maybe` are null there.
     """
 
@@ -120,13 +113,18 @@ class Shape:
             name: item if isinstance(item, Key) else Key(of=item) if isinstance(item, str) else Key(item)
             for name, item in others.items()
         }
-        self.keys = dict.fromkeys(names.split(), Key()) | keys
+        self.keys = dict.fromkeys(names.split(), Key()) | {name: self._of_itself(key) for name, key in keys.items()}
         get: Callable[[Any], Any] = itemgetter if self.kind in (dict, tuple) else attrgetter
         self._read = [
             (key, item, item.of if callable(item.of) else get(key if item.of == "" else item.of))
             for key, item in self.keys.items()
         ]
         return self
+
+    def _of_itself(self, key: Key) -> Key:
+        form = key.form.form if isinstance(key.form, Maybe) else key.form
+        is_same = key.of == "" and isinstance(form, Shape) and form.kind is self.kind
+        return replace(key, of=lambda value: value) if is_same else key
 
     def __call__(self, value: Any) -> dict[str, Any]:
         """Return a value as JSON's own types. A number that is not finite is null."""
@@ -146,7 +144,7 @@ class Shape:
         while isinstance(form, Many | Maybe):
             form = form.form
         if not isinstance(form, Shape):
-            return plain(value, self.forms)
+            return value if form is READY else plain(value, self.forms)
         if isinstance(value, form.kind):
             return form(value)
         match value:

@@ -331,12 +331,9 @@ PLAN_LAST: Final = Shape(Plan).with_keys(
     part=Shape(Part).with_keys("only exclude"),
     left_out=Shape(LeftOut).with_keys("object keys action", object=_OBJECT_NAME, keys=_OWN_KEYS),
     findings=Key(Many(_FINDING), lambda plan: list(told(plan.findings))),
-    summary=Key(
-        Shape(Plan).with_keys(
-            "changes steps unreadable left_out safe",
-            **{name: Key(COUNT, _size_of(name)) for name in ("changes", "steps", "unreadable", "left_out")},
-        ),
-        lambda plan: plan,
+    summary=Shape(Plan).with_keys(
+        "changes steps unreadable left_out safe",
+        **{name: Key(COUNT, _size_of(name)) for name in ("changes", "steps", "unreadable", "left_out")},
     ),
     answer=ANSWER_KEY,
 )

@@ -223,8 +223,8 @@ DRIFT_DOCUMENT: Final = Document(
             | {"code": {"enum": ["GP901", "GP902"]}, "name": {"enum": ["waiver-expired", "waiver-unused"]}}
         ),
     ),
-    Shape(WriteBack).with_keys(written=Key(Maybe(_WRITTEN), lambda wrote: wrote)),
-    Shape(DriftReport).with_keys("notes summary", summary=Key(_SUMMARY, lambda report: report)),
+    Shape(WriteBack).with_keys(written=Maybe(_WRITTEN)),
+    Shape(DriftReport).with_keys("notes summary", summary=_SUMMARY),
 )
 
 

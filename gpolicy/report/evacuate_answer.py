@@ -269,8 +269,6 @@ def _short(report: evacuation.EvacuationReport) -> Iterator[str]:
         )
 
 
-FORMAT_VERSION: Final = "1.2"
-
 JOB_STEP: Final = Shape(tuple).with_keys(
     what=Key({"enum": ["migrate", "fail over", "copy disks"]}, 0), argv=Key(TEXTS, 1)
 )
@@ -286,7 +284,7 @@ _MOVED: Final = Shape(evacuation.MovedInstance).with_keys(
 )
 EVACUATE_DOCUMENT: Final = Document(
     "gpolicy evacuate --format json",
-    head(FORMAT_VERSION),
+    head("1.2"),
     Shape(evacuation.EvacuationReport).with_keys(
         "basis what_if unknown ok leaving group mode ignore_soft_errors requests moved stays copied job_sets exhaustive"
         " short_before short_after in_turn notes",

@@ -33,14 +33,14 @@ FINDING.with_keys(
     fix=Shape(Fix, "fix").with_keys(
         message=NOT_EMPTY, edits=Many(Shape(Edit).with_keys("span text", span=Key(SPAN, inline=True)), least=1)
     ),
-    consequences=FINDING,
+    consequences=Key(FINDING, "consequences"),
 )
 _ACCEPTED: Final = Shape(Accepted).with_keys(
     "finding by reason new until at",
     finding=Key(FINDING, inline=True),
     by={"enum": ["waiver", "comment", "baseline"]},
     until=Key(str | None, lambda item: item.until or None),
-    at=Key(Shape(Accepted).with_keys(place=Key(Maybe(PLACE), inline=True)), lambda item: item),
+    at=Shape(Accepted).with_keys(place=Key(Maybe(PLACE), inline=True)),
 )
 
 

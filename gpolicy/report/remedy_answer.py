@@ -227,20 +227,14 @@ REMEDY_DOCUMENT: Final = Document(
         left=Shape(Left).with_keys("fault reason", fault=Key(_FAULT, inline=True)),
         new=_FAULT,
         sizes=_SIZE,
-        score=Key(
-            Shape(RemedyReport).with_keys(
-                before=Key(NUMBER, "score_before.total"), after=Key(NUMBER, "score_after.total")
-            ),
-            lambda report: report,
+        score=Shape(RemedyReport).with_keys(
+            before=Key(NUMBER, "score_before.total"), after=Key(NUMBER, "score_after.total")
         ),
         rate=FROM_ONE,
-        summary=Key(
-            Shape(RemedyReport).with_keys(
-                "faults moves cured job_sets copied seconds",
-                faults=Key(int, lambda report: len(report.faults)),
-                moves=Key(int, lambda report: len(report.steps)),
-            ),
-            lambda report: report,
+        summary=Shape(RemedyReport).with_keys(
+            "faults moves cured job_sets copied seconds",
+            faults=Key(int, lambda report: len(report.faults)),
+            moves=Key(int, lambda report: len(report.steps)),
         ),
     ),
 )

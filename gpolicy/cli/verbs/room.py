@@ -59,8 +59,8 @@ def capacity(  # noqa: PLR0913 (one parameter an option)
     from gpolicy.analysis.shown_score import read_weights  # noqa: PLC0415
     from gpolicy.cli.checking import checked_policy  # noqa: PLC0415
     from gpolicy.fleet.choosing import snapshots_of  # noqa: PLC0415
-    from gpolicy.report.capacity_answer import capacity_answer, compared_answer, compared_data  # noqa: PLC0415
-    from gpolicy.report.capacity_json import capacity_data  # noqa: PLC0415
+    from gpolicy.report.capacity_answer import capacity_answer, compared_answer  # noqa: PLC0415
+    from gpolicy.report.capacity_json import capacity_data, compared_data  # noqa: PLC0415
     from gpolicy.report.growth_section import growth_metrics, with_growth  # noqa: PLC0415
     from gpolicy.report.prometheus import capacity_metrics  # noqa: PLC0415
 
