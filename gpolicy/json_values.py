@@ -47,6 +47,8 @@ def plain(value: object, forms: Mapping[type, Callable[[Any], Any]] = MappingPro
 
 
 COUNT: Final = {"type": "integer", "minimum": 0}
+LENGTH: Final = {**COUNT}
+"""How many there are in a list."""
 FROM_ONE: Final = {"type": "integer", "minimum": 1}
 TEXTS: Final = {"type": "array", "items": {"type": "string"}}
 NOT_EMPTY: Final = {"type": "string", "minLength": 1}
@@ -144,7 +146,7 @@ class Shape:
         while isinstance(form, Many | Maybe):
             form = form.form
         if not isinstance(form, Shape):
-            return value if form is READY else plain(value, self.forms)
+            return value if form is READY else len(value) if form is LENGTH else plain(value, self.forms)
         if isinstance(value, form.kind):
             return form(value)
         match value:

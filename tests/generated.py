@@ -10,6 +10,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+from gpolicy.checking.baseline import BASELINE_DOCUMENT
 from gpolicy.cli.many_clusters import CLUSTERS_DOCUMENT
 from gpolicy.report.capacity_json import CAPACITY_DOCUMENT, COMPARED_DOCUMENT
 from gpolicy.report.drift_answer import DRIFT_DOCUMENT
@@ -38,6 +39,7 @@ LONG_LINE = 100
 
 OUTPUTS = {
     "apply": APPLY_DOCUMENT,
+    "baseline": BASELINE_DOCUMENT,
     "capacity": CAPACITY_DOCUMENT,
     "capacity-compared": COMPARED_DOCUMENT,
     "check": CHECK_DOCUMENT,

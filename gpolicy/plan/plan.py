@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Final
 
@@ -20,7 +20,7 @@ from gpolicy.errors import ExitCode, GpolicyError
 from gpolicy.findings import Finding, Severity, told
 from gpolicy.ganeti.commands import RapiCall
 from gpolicy.ganeti.releases import release_of
-from gpolicy.json_values import ANYTHING, COUNT, NOT_EMPTY, PLACE, TEXTS, Key, Many, Maybe, Shape, plain, version_key
+from gpolicy.json_values import ANYTHING, LENGTH, NOT_EMPTY, PLACE, TEXTS, Key, Many, Maybe, Shape, plain, version_key
 from gpolicy.plan import changes
 from gpolicy.plan.built_in_guards import GuardResult, can_be_allowed, judge, objections, outlook
 from gpolicy.plan.changes import WHOLE, Change, LeftOut, NotCompared, Objection, Part, left_out
@@ -234,10 +234,6 @@ def _dotted(item: Change | NotCompared) -> str:
     return ".".join(item.path)
 
 
-def _size_of(name: str) -> Callable[[Any], int]:
-    return lambda plan: len(getattr(plan, name))
-
-
 def effect_shape(name: Any = str) -> Shape:
     """Return the shape of what a command does to one leaf; `name` is the form of the object's name."""
     return Shape(Effect).with_keys("object keys before after", object=name, keys=_OWN_KEYS)
@@ -331,10 +327,7 @@ PLAN_LAST: Final = Shape(Plan).with_keys(
     part=Shape(Part).with_keys("only exclude"),
     left_out=Shape(LeftOut).with_keys("object keys action", object=_OBJECT_NAME, keys=_OWN_KEYS),
     findings=Key(Many(_FINDING), lambda plan: list(told(plan.findings))),
-    summary=Shape(Plan).with_keys(
-        "changes steps unreadable left_out safe",
-        **{name: Key(COUNT, _size_of(name)) for name in ("changes", "steps", "unreadable", "left_out")},
-    ),
+    summary=Shape(Plan).with_keys(changes=LENGTH, steps=LENGTH, unreadable=LENGTH, left_out=LENGTH, safe=bool),
     answer=ANSWER_KEY,
 )
 """The keys behind `impact`."""

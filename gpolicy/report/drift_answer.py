@@ -12,7 +12,7 @@ from gpolicy.drift.comparing import AcceptedDrift, Drift, DriftReport
 from gpolicy.drift.units import How
 from gpolicy.drift.write_back import UnwrittenDrift, WriteBack, WrittenDrift
 from gpolicy.findings import Finding, Span
-from gpolicy.json_values import COUNT, TEXTS, Document, Key, Maybe, Shape, version_key
+from gpolicy.json_values import LENGTH, TEXTS, Document, Key, Maybe, Shape, version_key
 from gpolicy.plan.changes import MEMBERSHIP, NAME, TAGS, ChangeAction, NotCompared, words
 from gpolicy.policy.model import Waiver
 from gpolicy.policy.source_file import Files
@@ -199,12 +199,7 @@ _WRITTEN: Final = Shape(WriteBack).with_keys(
     values=Key(Shape(WrittenDrift).with_keys("drift how place", drift=_KEY, place=_LINE), "written"),
     not_written=Shape(UnwrittenDrift).with_keys("drift reason", drift=_KEY),
     files=Key(TEXTS, lambda wrote: sorted(wrote.texts)),
-    left=Key(COUNT, lambda wrote: len(wrote.left)),
-)
-_SUMMARY: Final = Shape(DriftReport).with_keys(
-    drift=Key(COUNT, lambda report: len(report.drift)),
-    accepted=Key(COUNT, lambda report: len(report.accepted)),
-    unreadable=Key(COUNT, lambda report: len(report.unreadable)),
+    left=LENGTH,
 )
 DRIFT_DOCUMENT: Final = Document(
     "gpolicy drift --format json",
@@ -224,7 +219,9 @@ DRIFT_DOCUMENT: Final = Document(
         ),
     ),
     Shape(WriteBack).with_keys(written=Maybe(_WRITTEN)),
-    Shape(DriftReport).with_keys("notes summary", summary=_SUMMARY),
+    Shape(DriftReport).with_keys(
+        "notes", summary=Shape(DriftReport).with_keys(drift=LENGTH, accepted=LENGTH, unreadable=LENGTH)
+    ),
 )
 
 

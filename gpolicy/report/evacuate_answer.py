@@ -11,7 +11,7 @@ from gpolicy.analysis.basis import StateReport
 from gpolicy.analysis.place_report import Candidate
 from gpolicy.evacuate import evacuation
 from gpolicy.ganeti.commands import shell_line
-from gpolicy.json_values import COUNT, FROM_ONE, TEXTS, Document, Key, Many, Shape
+from gpolicy.json_values import COUNT, FROM_ONE, LENGTH, TEXTS, Document, Key, Many, Shape
 from gpolicy.printable import Tone, count, some
 from gpolicy.remedy.saved_remedy import FORMAT_VERSION as REMEDY_VERSION, SAVED, SavedRemedy
 from gpolicy.report import answer
@@ -303,7 +303,7 @@ EVACUATE_DOCUMENT: Final = Document(
         job_sets=COUNT,
         in_turn=Shape(evacuation.OtherRequest).with_keys(
             node=Key(str, lambda report: report.leaving[0]),
-            jobs=Key(COUNT, lambda report: len(report.moved)),
+            jobs=Key(LENGTH, "moved"),
             copied=COUNT,
             stays=Key(TEXTS, lambda report: [item.instance for item in report.stays]),
         ),

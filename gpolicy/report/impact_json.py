@@ -6,7 +6,6 @@ MiB. The form is a contract, described with the rest of a plan by `schemas/outpu
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, Final
 
 from gpolicy.analysis.counted_cluster import Fit
@@ -23,7 +22,7 @@ from gpolicy.json_values import COUNT, FROM_ONE, NUMBER, Document, Maybe, Shape,
 from gpolicy.plan.plan import PLAN_FIRST, PLAN_LAST
 from gpolicy.report.capacity_json import BINDING, CAPACITY, SPEC
 
-_FORMS: Final[dict[type, Callable[[Any], Any]]] = {shape.kind: shape for shape in (BINDING, CAPACITY, SPEC)}
+_FORMS: Final[dict[type, Any]] = {shape.kind: shape for shape in (BINDING, CAPACITY, SPEC)}
 """The forms of values that are not just their fields."""
 
 

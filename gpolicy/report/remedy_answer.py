@@ -9,7 +9,7 @@ from typing import Any, Final
 from gpolicy.analysis.size_words import with_bound
 from gpolicy.analysis.violations import PolicyViolation
 from gpolicy.ganeti.commands import Command
-from gpolicy.json_values import COUNT, FROM_ONE, NUMBER, TEXTS, Document, Key, Maybe, Shape, fields_of
+from gpolicy.json_values import COUNT, FROM_ONE, LENGTH, NUMBER, TEXTS, Document, Key, Maybe, Shape, fields_of
 from gpolicy.plan.plan import rapi_shape
 from gpolicy.printable import count
 from gpolicy.remedy.commands import SizeCure
@@ -232,9 +232,7 @@ REMEDY_DOCUMENT: Final = Document(
         ),
         rate=FROM_ONE,
         summary=Shape(RemedyReport).with_keys(
-            "faults moves cured job_sets copied seconds",
-            faults=Key(int, lambda report: len(report.faults)),
-            moves=Key(int, lambda report: len(report.steps)),
+            "faults moves cured job_sets copied seconds", faults=LENGTH, moves=Key(LENGTH, "steps")
         ),
     ),
 )

@@ -20,7 +20,7 @@ from types import NoneType, UnionType
 from typing import Any, Final, Literal, Union, get_args, get_origin
 
 from gpolicy.ganeti.vocabulary import Value
-from gpolicy.json_values import Document, Many, Maybe, Shape, fields_of
+from gpolicy.json_values import LENGTH, Document, Many, Maybe, Shape, fields_of
 
 Schema = dict[str, Any]
 
@@ -110,6 +110,8 @@ class _Writer:
 
     def _form(self, kind: Any, form: Any, forms: Mapping[type, Any]) -> Schema:
         """Return the schema of a value of a type. `form` is the whole where there is no type, else what is inside."""
+        if form is LENGTH:
+            return form
         match form:
             case Many(inner, least):
                 found = {"type": "array", "items": self._form(None, inner, forms)}
