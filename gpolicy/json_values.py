@@ -3,7 +3,7 @@
 A shape is a table of keys, from which the JSON of a value follows, and its schema in `schemas/output/`.
 `scripts/reference/output_schemas.py` writes the schemas. What a key holds follows there from the type of the attribute,
 if the table does not say it; what it means stands in `output_texts.toml` beside it, or else in the docstring of the
-attribute. A dataclass without a shape has a key for each field.
+attribute. A dataclass without a shape has a key for each field. What `[later]` lists there, schemas do not require.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def plain(value: object, forms: Mapping[type, Callable[[Any], Any]] = MappingPro
     """Return a value as JSON types. A number that is not finite is null. `forms` are those of some types."""
     if type(value) in forms:
         return forms[type(value)](value)
-    if type(value) in (str, int, bool, type(None)):  # most values
+    if type(value) in _SCALARS:  # most values
         return value
     match value:
         case Enum():
@@ -57,6 +57,7 @@ READY: Final[dict[str, Any]] = {}
 """Any value that is made of JSON's own types already."""
 NUMBER: Final[Any] = float | None
 """A number that may be none in Python (nan, inf), and is null then."""
+_SCALARS: Final = frozenset({str, int, bool, type(None)})
 Forms = Mapping[type, Callable[[Any], Any]]
 
 
@@ -82,9 +83,9 @@ class Key:
 
     `form` is a `Shape`, a JSON Schema, or a type; it is what a list or a mapping holds, or what is there if it is not
     None, where the type of the attribute says that it is one. `of` is the attribute (dotted: of an attribute), if it
-    has another name, a function of the value, or the place in a tuple; a `Shape` of the same type is of the value
-    itself. The keys of an `inline` one stand among the
-    others, and a `sparse` one is left out where the value is None; the keys of an inline `Maybe` are null there.
+    has another name, a function of the value, or the place in a tuple. A `Shape` of the same type is of the value
+    itself. The keys of an `inline` one stand among the others, and a `sparse` one is left out where the value is None;
+    the keys of an inline `Maybe` are null there.
     """
 
     form: Any = None
@@ -143,6 +144,8 @@ class Shape:
         return found
 
     def _written(self, value: Any, form: Any) -> Any:
+        if type(value) in _SCALARS:  # most values
+            return value
         while isinstance(form, Many | Maybe):
             form = form.form
         if not isinstance(form, Shape):
@@ -177,7 +180,8 @@ class Document:
         """Return the document of the values of its parts."""
         found: dict[str, Any] = {}
         for choices, value in zip(self.parts, values, strict=True):
-            found |= next(part for part in choices if part is choices[-1] or isinstance(value, part.kind))(value)
+            shape = next((part for part in choices if isinstance(value, part.kind)), choices[-1])
+            found |= shape(value)
         return found
 
 

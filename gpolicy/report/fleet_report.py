@@ -407,18 +407,12 @@ _CLUSTER: Final = Shape(ClusterReport).with_keys(
     report=Key(READY, "data"),
     answer=Key(READY, lambda item: None if item.answer is None else answer_data(item.answer)),
 )
-
-
-def _ended(reports: Sequence[ClusterReport], code: ExitCode) -> list[str]:
-    return [item.name for item in reports if item.exit_code == code]
-
-
 _SUMMARY: Final = Shape(list).with_keys(
     clusters=Key(COUNT, len),
     exit_code=Key(int, worst_exit_code),
-    could_not_run=Key(TEXTS, lambda reports: _ended(reports, ExitCode.COULD_NOT_RUN)),
-    findings=Key(TEXTS, lambda reports: _ended(reports, ExitCode.FINDINGS)),
-    changes=Key(TEXTS, lambda reports: _ended(reports, ExitCode.CHANGES)),
+    could_not_run=Key(TEXTS, lambda all_: [item.name for item in all_ if item.exit_code == ExitCode.COULD_NOT_RUN]),
+    findings=Key(TEXTS, lambda all_: [item.name for item in all_ if item.exit_code == ExitCode.FINDINGS]),
+    changes=Key(TEXTS, lambda all_: [item.name for item in all_ if item.exit_code == ExitCode.CHANGES]),
 )
 FLEET_DOCUMENT: Final = Document(
     "gpolicy VERB --all --format json",
