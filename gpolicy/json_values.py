@@ -3,7 +3,7 @@
 A shape is a table of keys, from which the JSON of a value follows, and its schema in `schemas/output/`.
 `scripts/reference/output_schemas.py` writes the schemas. What a key holds follows there from the type of the attribute,
 if the table does not say it; what it means stands in `output_texts.toml` beside it, or else in the docstring of the
-attribute. A dataclass without a shape has a key for each field.
+attribute. A dataclass without a shape has a key for each field. What `[later]` lists there, schemas do not require.
 """
 
 from __future__ import annotations
@@ -12,15 +12,13 @@ import dataclasses
 import json
 import math
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from types import MappingProxyType
 from typing import Any, Final
 
 from gpolicy.findings import Span
-
-PLACE: Final = ("file", "line", "column")
 
 
 def json_text(data: Mapping[str, Any]) -> str:
@@ -28,16 +26,11 @@ def json_text(data: Mapping[str, Any]) -> str:
     return json.dumps(data, indent=2, allow_nan=False) + "\n"
 
 
-def fields(item: object, *names: str) -> dict[str, Any]:
-    """Return the fields `names` of a value, by name."""
-    return {name: plain(getattr(item, name)) for name in names}
-
-
 def plain(value: object, forms: Mapping[type, Callable[[Any], Any]] = MappingProxyType({})) -> Any:
     """Return a value as JSON types. A number that is not finite is null. `forms` are those of some types."""
     if type(value) in forms:
         return forms[type(value)](value)
-    if type(value) in (str, int, bool, type(None)):  # most values
+    if type(value) in _SCALARS:  # most values
         return value
     match value:
         case Enum():
@@ -53,26 +46,27 @@ def plain(value: object, forms: Mapping[type, Callable[[Any], Any]] = MappingPro
     return {item.name: plain(getattr(value, item.name), forms) for item in dataclasses.fields(value)}
 
 
-def place(span: Span | None, *names: str) -> dict[str, Any]:
-    """Return file, line and column (or the fields `names`) of a place; null if there is none."""
-    return {name: getattr(span, name) if span else None for name in names or PLACE}
-
-
 COUNT: Final = {"type": "integer", "minimum": 0}
+LENGTH: Final = {**COUNT}
+"""How many there are in a list."""
 FROM_ONE: Final = {"type": "integer", "minimum": 1}
 TEXTS: Final = {"type": "array", "items": {"type": "string"}}
 NOT_EMPTY: Final = {"type": "string", "minLength": 1}
 ANYTHING: Final[dict[str, Any]] = {}
+READY: Final[dict[str, Any]] = {}
+"""Any value that is made of JSON's own types already."""
 NUMBER: Final[Any] = float | None
 """A number that may be none in Python (nan, inf), and is null then."""
+_SCALARS: Final = frozenset({str, int, bool, type(None)})
 Forms = Mapping[type, Callable[[Any], Any]]
 
 
 @dataclass(frozen=True, slots=True)
 class Many:
-    """A list of what has a form."""
+    """A list of what has a form, of so many at least."""
 
     form: Any
+    least: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,12 +83,13 @@ class Key:
 
     `form` is a `Shape`, a JSON Schema, or a type; it is what a list or a mapping holds, or what is there if it is not
     None, where the type of the attribute says that it is one. `of` is the attribute (dotted: of an attribute), if it
-    has another name, or a function of the value. The keys of an `inline` one stand among the others, and a `sparse` one
-    is left out where the value is None.
+    has another name, a function of the value, or the place in a tuple. A `Shape` of the same type is of the value
+    itself. The keys of an `inline` one stand among the others, and a `sparse` one is left out where the value is None;
+    the keys of an inline `Maybe` are null there.
     """
 
     form: Any = None
-    of: str | Callable[[Any], Any] = ""
+    of: str | int | Callable[[Any], Any] = ""
     inline: bool = False
     sparse: bool = False
 
@@ -102,21 +97,14 @@ class Key:
 class Shape:
     """The keys of an object, in their order, that is made of a value of a type (`kind`).
 
-    A shape with a `name` is a definition of each schema that it is in. `optional` keys came with a minor version.
-    `forms` are the shapes of types, for keys that have none. Docstrings say first what a `documented` one means.
+    A shape with a `name` is a definition of each schema that it is in. `forms` are the shapes of types, for keys that
+    have none. Docstrings say first what a `documented` one means.
     """
 
     def __init__(
-        self,
-        kind: type,
-        name: str = "",
-        *,
-        documented: bool = False,
-        optional: str = "",
-        forms: Forms = MappingProxyType({}),
+        self, kind: type, name: str = "", *, documented: bool = False, forms: Forms = MappingProxyType({})
     ) -> None:
         self.name, self.kind, self.documented, self.forms = name, kind, documented, forms
-        self.optional = optional.split()
         self.keys: dict[str, Key] = {}
 
     def with_keys(self, names: str = "", /, **others: Any) -> Shape:
@@ -128,11 +116,18 @@ class Shape:
             name: item if isinstance(item, Key) else Key(of=item) if isinstance(item, str) else Key(item)
             for name, item in others.items()
         }
-        self.keys = dict.fromkeys(names.split(), Key()) | keys
+        self.keys = dict.fromkeys(names.split(), Key()) | {name: self._of_itself(key) for name, key in keys.items()}
+        get: Callable[[Any], Any] = itemgetter if self.kind in (dict, tuple) else attrgetter
         self._read = [
-            (key, item, item.of if callable(item.of) else attrgetter(item.of or key)) for key, item in self.keys.items()
+            (key, item, item.of if callable(item.of) else get(key if item.of == "" else item.of))
+            for key, item in self.keys.items()
         ]
         return self
+
+    def _of_itself(self, key: Key) -> Key:
+        form = key.form.form if isinstance(key.form, Maybe) else key.form
+        is_same = key.of == "" and isinstance(form, Shape) and form.kind is self.kind
+        return replace(key, of=lambda value: value) if is_same else key
 
     def __call__(self, value: Any) -> dict[str, Any]:
         """Return a value as JSON's own types. A number that is not finite is null."""
@@ -140,17 +135,21 @@ class Shape:
         for key, item, read in self._read:
             inside = read(value)
             written = self._written(inside, item.form)
-            if item.inline:
+            if item.inline and written is None and isinstance(item.form, Maybe):
+                found |= dict.fromkeys(item.form.form.keys)
+            elif item.inline:
                 found |= written or {}
             elif inside is not None or not item.sparse:
                 found[key] = written
         return found
 
     def _written(self, value: Any, form: Any) -> Any:
+        if type(value) in _SCALARS:  # most values
+            return value
         while isinstance(form, Many | Maybe):
             form = form.form
         if not isinstance(form, Shape):
-            return plain(value, self.forms)
+            return value if form is READY else len(value) if form is LENGTH else plain(value, self.forms)
         if isinstance(value, form.kind):
             return form(value)
         match value:
@@ -171,17 +170,23 @@ def fields_of(
 
 
 class Document:
-    """What a verb writes: the keys of several shapes, one after the other."""
+    """What a verb writes: the keys of several shapes, one after the other; of several together, that of the value."""
 
-    def __init__(self, title: str, *parts: Shape) -> None:
-        self.title, self.parts = title, parts
+    def __init__(self, title: str, *parts: Shape | tuple[Shape, ...]) -> None:
+        self.title = title
+        self.parts = [(part,) if isinstance(part, Shape) else part for part in parts]
 
     def data(self, *values: Any) -> dict[str, Any]:
         """Return the document of the values of its parts."""
         found: dict[str, Any] = {}
-        for part, value in zip(self.parts, values, strict=True):
-            found |= part(value)
+        for choices, value in zip(self.parts, values, strict=True):
+            shape = next((part for part in choices if isinstance(value, part.kind)), choices[-1])
+            found |= shape(value)
         return found
+
+
+SPAN: Final = Shape(Span).with_keys(file=str, **dict.fromkeys(("line", "column", "end_line", "end_column"), FROM_ONE))
+PLACE: Final = Shape(Span).with_keys(file=str, line=FROM_ONE, column=FROM_ONE)
 
 
 def version_key(version: str) -> Key:

@@ -10,11 +10,20 @@ import sys
 import tempfile
 from pathlib import Path
 
-from gpolicy.report.capacity_json import CAPACITY_DOCUMENT
+from gpolicy.checking.baseline import BASELINE_DOCUMENT
+from gpolicy.cli.many_clusters import CLUSTERS_DOCUMENT
+from gpolicy.report.capacity_json import CAPACITY_DOCUMENT, COMPARED_DOCUMENT
+from gpolicy.report.drift_answer import DRIFT_DOCUMENT
 from gpolicy.report.evacuate_answer import EVACUATE_DOCUMENT
+from gpolicy.report.findings_json import CHECK_DOCUMENT
+from gpolicy.report.fleet_report import FLEET_DOCUMENT
 from gpolicy.report.impact_json import PLAN_DOCUMENT
+from gpolicy.report.outcomes_answer import TEST_DOCUMENT
 from gpolicy.report.place_answer import PLACE_DOCUMENT
 from gpolicy.report.remedy_answer import REMEDY_DOCUMENT
+from gpolicy.report.rollout_answer import APPLY_DOCUMENT
+from gpolicy.report.show_answer import SHOW_DOCUMENT
+from gpolicy.report.size_answer import SIZE_DOCUMENT
 from gpolicy.report.suggest_answer import SUGGEST_DOCUMENT
 from gpolicy.report.waves_answer import WAVES_DOCUMENT
 from scripts.reference.nodes_picture import nodes_picture
@@ -29,13 +38,23 @@ ROOT = Path(__file__).resolve().parents[1]
 LONG_LINE = 100
 
 OUTPUTS = {
+    "apply": APPLY_DOCUMENT,
+    "baseline": BASELINE_DOCUMENT,
     "capacity": CAPACITY_DOCUMENT,
+    "capacity-compared": COMPARED_DOCUMENT,
+    "check": CHECK_DOCUMENT,
+    "clusters": CLUSTERS_DOCUMENT,
+    "drift": DRIFT_DOCUMENT,
     "evacuate": EVACUATE_DOCUMENT,
     "evacuate-in-turn": WAVES_DOCUMENT,
+    "fleet": FLEET_DOCUMENT,
     "place": PLACE_DOCUMENT,
     "plan": PLAN_DOCUMENT,
     "remedy": REMEDY_DOCUMENT,
+    "show": SHOW_DOCUMENT,
+    "size": SIZE_DOCUMENT,
     "suggest": SUGGEST_DOCUMENT,
+    "test": TEST_DOCUMENT,
 }
 
 

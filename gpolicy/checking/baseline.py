@@ -16,11 +16,11 @@ from typing import Any, Final
 
 from gpolicy.errors import InputError
 from gpolicy.findings import BASELINE, Accepted, Finding, RuleInfo, Severity, Span
+from gpolicy.json_values import FROM_ONE, Document, Many, Shape, version_key
 from gpolicy.opening import read_named, reason
 from gpolicy.policy.files import Boundary, boundary, relative_path
 from gpolicy.policy.source_file import Files, YamlMapping
 
-FORMAT_VERSION: Final = "1.0"
 _MAX_BYTES: Final = 64 * 1024**2
 _MAX_COUNT: Final = 1_000_000
 
@@ -87,6 +87,19 @@ def key_of(finding: Finding, files: Files, baseline: Path) -> Key:
     return finding.key, file, fingerprint(finding, files)
 
 
+_ENTRY: Final = Shape(dict).with_keys(
+    rule={"type": "string", "pattern": "^(GP[0-9]{3}|house/[a-z0-9]+(-[a-z0-9]+)*)$"},
+    file=str,
+    fingerprint={"type": "string", "pattern": f"^[0-9a-f]{{{_LENGTH}}}$"},
+    count={**FROM_ONE, "maximum": _MAX_COUNT},
+    message=str,
+)
+BASELINE_DOCUMENT: Final = Document(
+    "gpolicy check --write-baseline",
+    Shape(dict).with_keys(format_version=version_key("1.0"), findings=Many(_ENTRY)),
+)
+
+
 def baseline_text(findings: Iterable[tuple[Finding, Key]]) -> str:
     """Return the text of a baseline that accepts these findings: one entry a line, in a stable order."""
     same: dict[Key, list[str]] = {}
@@ -96,9 +109,10 @@ def baseline_text(findings: Iterable[tuple[Finding, Key]]) -> str:
         {"rule": code, "file": file, "fingerprint": mark, "count": len(messages), "message": messages[0][:200]}
         for (code, file, mark), messages in sorted(same.items(), key=lambda item: (item[0][1], *item[0]))
     ]
-    lines = ",\n".join(f"    {json.dumps(entry)}" for entry in entries)
+    data = BASELINE_DOCUMENT.data({"findings": entries})
+    lines = ",\n".join(f"    {json.dumps(entry)}" for entry in data["findings"])
     body = f"[\n{lines}\n  ]" if entries else "[]"
-    return f'{{\n  "format_version": "{FORMAT_VERSION}",\n  "findings": {body}\n}}\n'
+    return f'{{\n  "format_version": "{data["format_version"]}",\n  "findings": {body}\n}}\n'
 
 
 def read_baseline(path: Path, *, named: bool = True, text: str | None = None) -> Baseline:

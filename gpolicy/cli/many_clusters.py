@@ -14,7 +14,7 @@ from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from gpolicy.cli.checking import settings_mistakes
 from gpolicy.cli.options import Outputs
@@ -27,7 +27,7 @@ from gpolicy.errors import ExitCode, GpolicyError, UsageError
 from gpolicy.findings import Finding
 from gpolicy.fleet.choosing import labelled_clusters
 from gpolicy.fleet.workers import Failed, Watcher, work_side_by_side
-from gpolicy.json_values import json_text
+from gpolicy.json_values import Document, Key, Many, Maybe, Shape, json_text, version_key
 from gpolicy.opening import file_to_write, read_below, write_private, write_public
 from gpolicy.printable import Tone, as_text, count, some
 from gpolicy.provenance import FORM, UNKNOWN, Provenance, age_words
@@ -335,7 +335,7 @@ def list_clusters(path: Path | None, labels: Sequence[str], shown: Outputs, look
             notes=(*silent, mistake),
             provenance=Provenance(made_at=now),
         ),
-        own={"json": lambda: json_text(_data(targets, seen) | {"settings_mistake": mistake or None})},
+        own={"json": lambda: json_text(CLUSTERS_DOCUMENT.data((list(zip(targets, seen, strict=True)), mistake)))},
     )
     return show_report(report, shown.display, report_file(shown, "clusters"), also=shown.files)
 
@@ -408,21 +408,27 @@ def age_of(read_at: str | None, now: str) -> str:
     return age_words(read_at, now).removeprefix("state ").removeprefix("read ") if read_at else "not known"
 
 
-def _data(targets: Sequence[Target], seen: Sequence[Seen]) -> dict[str, Any]:
-    return {
-        "format_version": "1.1",
-        "clusters": [
-            {
-                "name": target.name,
-                "labels": target.labels,
-                "policy": str(target.policy) if target.named and target.named.policy else None,
-                "state": target.state,
-                "destination": target.named.destination if target.named else None,
-                "cluster_name": (item.name or None) if isinstance(item, Contact) else None,
-                "software_version": item.version if isinstance(item, Contact) else None,
-                "state_read_at": (item.taken_at or None) if isinstance(item, Contact) else None,
-                "error": item.reason if isinstance(item, Failed) else None,
-            }
-            for target, item in zip(targets, seen, strict=True)
-        ],
-    }
+_TARGET: Final = Shape(Target).with_keys(
+    "name labels",
+    policy=Key(str | None, lambda target: str(target.policy) if target.named and target.named.policy else None),
+    state=Key(str, lambda target: target.state),
+    destination=Key(str | None, lambda target: target.named.destination if target.named else None),
+)
+_CONTACT: Final = Shape(Contact).with_keys(
+    cluster_name=Key(str, lambda contact: contact.name or None),
+    software_version=Key(str, "version"),
+    state_read_at=Key(str, lambda contact: contact.taken_at or None),
+)
+_LISTED: Final = Shape(tuple).with_keys(
+    target=Key(_TARGET, 0, inline=True),
+    contact=Key(Maybe(_CONTACT), 1, inline=True),
+    failed=Key(Maybe(Shape(Failed).with_keys(error="reason")), 1, inline=True),
+)
+CLUSTERS_DOCUMENT: Final = Document(
+    "gpolicy clusters --format json",
+    Shape(tuple).with_keys(
+        format_version=version_key("1.1"),
+        clusters=Key(Many(_LISTED), 0),
+        settings_mistake=Key(str | None, lambda pair: pair[1] or None),
+    ),
+)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Final
 
@@ -20,7 +20,7 @@ from gpolicy.errors import ExitCode, GpolicyError
 from gpolicy.findings import Finding, Severity, told
 from gpolicy.ganeti.commands import RapiCall
 from gpolicy.ganeti.releases import release_of
-from gpolicy.json_values import ANYTHING, COUNT, NOT_EMPTY, TEXTS, Key, Many, Maybe, Shape, plain, version_key
+from gpolicy.json_values import ANYTHING, LENGTH, NOT_EMPTY, PLACE, TEXTS, Key, Many, Maybe, Shape, plain, version_key
 from gpolicy.plan import changes
 from gpolicy.plan.built_in_guards import GuardResult, can_be_allowed, judge, objections, outlook
 from gpolicy.plan.changes import WHOLE, Change, LeftOut, NotCompared, Objection, Part, left_out
@@ -243,10 +243,6 @@ def _dotted(item: Change | NotCompared) -> str:
     return ".".join(item.path)
 
 
-def _size_of(name: str) -> Callable[[Any], int]:
-    return lambda plan: len(getattr(plan, name))
-
-
 def effect_shape(name: Any = str) -> Shape:
     """Return the shape of what a command does to one leaf; `name` is the form of the object's name."""
     return Shape(Effect).with_keys("object keys before after", object=name, keys=_OWN_KEYS)
@@ -262,7 +258,7 @@ OBSERVED: Final = Shape(Observed, "observed").with_keys(
     uuid="identity.uuid",
     serial_no="identity.serial_no",
     values=Key(
-        Many(Shape(tuple).with_keys(keys=Key(_KEYS, lambda leaf: leaf[0]), value=Key(ANYTHING, lambda leaf: leaf[1]))),
+        Many(Shape(tuple).with_keys(keys=Key(_KEYS, 0), value=Key(ANYTHING, 1))),
         lambda item: list(item.values.items()),
     ),
 )
@@ -302,20 +298,16 @@ _DECLARED_GUARD: Final = Shape(Guard, "declared_guard").with_keys(
     spec=Key(str | None, lambda item: item.spec and item.spec.value),
 )
 _UNREADABLE: Final = Shape(NotCompared).with_keys("object path wanted", object=_OBJECT_NAME, path=Key(str, _dotted))
-_FINDING: Final = Shape(Finding, optional="file line column").with_keys(
-    "code name severity message hint",
+_FINDING: Final = Shape(Finding).with_keys(
+    "code name severity message hint span",
     code={"type": "string", "pattern": "^GP[0-9]{3}$"},
-    file=Key(str | None, lambda item: item.span and item.span.file),
-    line=Key(int | None, lambda item: item.span and item.span.line),
-    column=Key(int | None, lambda item: item.span and item.span.column),
+    span=Key(Maybe(PLACE), inline=True),
 )
 ANSWER: Final = "answer"
 """The key under which the file of a plan or remedy has its report, for `gpolicy show`."""
 ANSWER_KEY: Final = Key({"type": "object"}, lambda _: None, sparse=True)
 """In files only."""
-PLAN_FIRST: Final = Shape(
-    Plan, optional="gpolicy cluster_uuid snapshot made_at policy_commit policy_dirty state_read_at staying"
-).with_keys(
+PLAN_FIRST: Final = Shape(Plan).with_keys(
     "format_version kind gpolicy cluster cluster_uuid source snapshot made_at policy_commit policy_dirty state_read_at"
     " ganeti_version policy_digest state_digest serials state_digest_rapi observed not_shown staying changes steps",
     format_version=version_key(FORMAT_VERSION),
@@ -335,7 +327,7 @@ PLAN_FIRST: Final = Shape(
     steps=_STEP,
 )
 """The keys before `impact`."""
-PLAN_LAST: Final = Shape(Plan, optional="declared_guards pair_names terms part left_out answer").with_keys(
+PLAN_LAST: Final = Shape(Plan).with_keys(
     "guards declared_guards pair_names terms unreadable part left_out findings notes",
     guards=_GUARD,
     declared_guards=_DECLARED_GUARD,
@@ -344,13 +336,7 @@ PLAN_LAST: Final = Shape(Plan, optional="declared_guards pair_names terms part l
     part=Shape(Part).with_keys("only exclude"),
     left_out=Shape(LeftOut).with_keys("object keys action", object=_OBJECT_NAME, keys=_OWN_KEYS),
     findings=Key(Many(_FINDING), lambda plan: list(told(plan.findings))),
-    summary=Key(
-        Shape(Plan, optional="left_out").with_keys(
-            "changes steps unreadable left_out safe",
-            **{name: Key(COUNT, _size_of(name)) for name in ("changes", "steps", "unreadable", "left_out")},
-        ),
-        lambda plan: plan,
-    ),
+    summary=Shape(Plan).with_keys(changes=LENGTH, steps=LENGTH, unreadable=LENGTH, left_out=LENGTH, safe=bool),
     answer=ANSWER_KEY,
 )
 """The keys behind `impact`."""

@@ -249,7 +249,7 @@ FORMAT_VERSION: Final = "1.1"
 
 _REMAKE: Final = "make it again: gpolicy remedy --state SRC --save FILE"
 
-SAVED: Final = Shape(SavedRemedy, optional="answer").with_keys(
+SAVED: Final = Shape(SavedRemedy).with_keys(
     "kind gpolicy cluster_uuid ganeti_version observed not_shown residents supposes answer",
     kind=Key({"const": KIND}, lambda _: KIND),
     gpolicy=Key(str, lambda _: __version__),

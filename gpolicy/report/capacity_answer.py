@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import compress
-from typing import Any, Final
+from typing import Final
 
 from gpolicy.allocator.cluster_data import DiskTemplate
 from gpolicy.analysis.allocator_input import not_known
@@ -15,7 +15,6 @@ from gpolicy.analysis.hail import reports_disk
 from gpolicy.analysis.shown_score import Score
 from gpolicy.printable import Tone, count, named
 from gpolicy.report import answer, capacity_section
-from gpolicy.report.capacity_json import FORMAT_VERSION, capacity_data, head
 from gpolicy.report.capacity_section import bars_of, group_cell, pair_cell, room_cells, size_words, spec_words
 from gpolicy.report.pictures import memory_section
 
@@ -332,11 +331,3 @@ def _table(title: str, found: Mapping[str, _FiguresOf], rows: list[_Row], *, fit
     policies = map(answer.Number, found) if fits else found
     headings = ("group", "size", *(("at its largest",) if fits else ()), *policies)
     return answer.Table(title, "rows", headings, made, grouped=1)
-
-
-def compared_data(reports: Mapping[str, CapacityReport]) -> dict[str, Any]:
-    """Return the same as JSON's own types (`schemas/output/capacity-compared.json`)."""
-    return {
-        **head(FORMAT_VERSION)(next(iter(reports.values()))),
-        "policies": [{"policy": policy, "capacity": capacity_data(report)} for policy, report in reports.items()],
-    }

@@ -13,7 +13,7 @@ from gpolicy.analysis.policy_limits import PolicyLimit
 from gpolicy.analysis.shown_score import ScoreComponent
 from gpolicy.cluster.terms import Limits, LimitsInForce
 from gpolicy.growth.filling_up import GrowthReport, SizeForecast
-from gpolicy.json_values import COUNT, FROM_ONE, NUMBER, Document, Key, Maybe, Shape, fields_of, version_key
+from gpolicy.json_values import COUNT, FROM_ONE, NUMBER, Document, Key, Many, Maybe, Shape, fields_of, version_key
 
 FORMAT_VERSION: Final = "2.0"
 
@@ -38,7 +38,7 @@ SPEC: Final = Shape(Spec, "spec").with_keys(
     **_SIZE_WORDS,
     **{"disk-size": "disk_size", "disk-count": "disk_count", "nic-count": "nic_count", "spindle-use": "spindle_use"},
 )
-BINDING: Final = Shape(Binding, "binding", optional="detail").with_keys(
+BINDING: Final = Shape(Binding, "binding").with_keys(
     "binding explanation reason detail",
     binding=Key({"enum": [cause.key for cause in Cause]}, "cause.key"),
     explanation="cause.sentence",
@@ -48,7 +48,7 @@ _RUN: Final = Shape(PlacedSize, "run").with_keys(
     **_SIZE_WORDS, **{"disk-size": "disk", "spindles": "spindles"}, count=FROM_ONE
 )
 _SIZES: Final = Key(_RUN, "tiered")
-_PAIR: Final = Shape(SpecCapacity, "pair", optional="after_moves at_most").with_keys(
+_PAIR: Final = Shape(SpecCapacity, "pair").with_keys(
     "name min max spindle_use",
     min=Key(SPEC, "pair.min"),
     max=Key(SPEC, "pair.max"),
@@ -57,45 +57,36 @@ _PAIR: Final = Shape(SpecCapacity, "pair", optional="after_moves at_most").with_
     after_moves=Maybe(COUNT),
     at_most=Maybe(COUNT),
     binding=Key(BINDING, inline=True),
-    tiered=Key(
-        Shape(SpecCapacity).with_keys(fits=Key(COUNT, lambda spec: _total(spec.tiered)), sizes=_SIZES),
-        lambda spec: spec,
-    ),
+    tiered=Shape(SpecCapacity).with_keys(fits=Key(COUNT, lambda spec: _total(spec.tiered)), sizes=_SIZES),
 )
-CAPACITY: Final = Shape(GroupCapacity, "capacity", optional="stranded score_minimum").with_keys(
+CAPACITY: Final = Shape(GroupCapacity, "capacity").with_keys(
     "template nodes instances specs tiered standard stranded",
     nodes=COUNT,
     instances=COUNT,
     specs=_PAIR,
-    tiered=Key(
-        Shape(GroupCapacity).with_keys(
-            fits=Key(COUNT, "tiered_fit.fits"),
-            hspace=Key(COUNT, lambda item: _total(item.hspace_tiered)),
-            sizes=_SIZES,
-            binding=Key(BINDING, "tiered_binding", inline=True),
-        ),
-        lambda item: item,
+    tiered=Shape(GroupCapacity).with_keys(
+        fits=Key(COUNT, "tiered_fit.fits"),
+        hspace=Key(COUNT, lambda item: _total(item.hspace_tiered)),
+        sizes=_SIZES,
+        binding=Key(BINDING, "tiered_binding", inline=True),
     ),
-    standard=Key(
-        Shape(GroupCapacity).with_keys(
-            spec=Key(SPEC, "std"),
-            fits=Key(COUNT, "standard.fits"),
-            hspace=Key(COUNT, "hspace_standard"),
-            binding=Key(BINDING, "standard.binding", inline=True),
-        ),
-        lambda item: item,
+    standard=Shape(GroupCapacity).with_keys(
+        spec=Key(SPEC, "std"),
+        fits=Key(COUNT, "standard.fits"),
+        hspace=Key(COUNT, "hspace_standard"),
+        binding=Key(BINDING, "standard.binding", inline=True),
     ),
     score=Key(NUMBER, "score.total"),
     score_minimum=Key(NUMBER, "score.minimum"),
     components=Key(
-        Shape(ScoreComponent, optional="least excess").with_keys(
+        Shape(ScoreComponent).with_keys(
             "name value weight product least excess", value=NUMBER, product=NUMBER, least=NUMBER, excess=NUMBER
         ),
         "score.components",
     ),
 )
 _COUNTS: Final = Shape(CapacityReport).with_keys(
-    groups=Shape(GroupCapacity).with_keys(group=str, capacity=Key(CAPACITY, lambda item: item, inline=True)),
+    groups=Shape(GroupCapacity).with_keys(group=str, capacity=Key(CAPACITY, inline=True)),
     cluster=CAPACITY,
 )
 _FULL: Final = Shape(SizeForecast).with_keys("group spec bound_by resource room per_week low middle high")
@@ -103,9 +94,9 @@ _GROWTH: Final = Shape(GrowthReport).with_keys("span until horizon sizes notes",
 CAPACITY_DOCUMENT: Final = Document(
     "gpolicy capacity --format json",
     head(FORMAT_VERSION),
-    Shape(CapacityReport).with_keys("basis limits", limits=LIMITS, counts=Key(_COUNTS, lambda item: item, inline=True)),
-    Shape(CapacityReport).with_keys(before=Key(Maybe(_COUNTS), lambda before: before)),
-    Shape(GrowthReport).with_keys(growth=Key(Maybe(_GROWTH), lambda growth: growth)),
+    Shape(CapacityReport).with_keys("basis limits", limits=LIMITS, counts=Key(_COUNTS, inline=True)),
+    Shape(CapacityReport).with_keys(before=Maybe(_COUNTS)),
+    Shape(GrowthReport).with_keys(growth=Maybe(_GROWTH)),
     Shape(CapacityReport).with_keys(
         "metadata policy_limits what_if unknown notes",
         metadata=Shape(MetadataRoom).with_keys("group volume_group disks nodes unknown"),
@@ -123,6 +114,21 @@ def capacity_data(
     `before` is the capacity without what is supposed, `growth` says when groups are full.
     """
     return CAPACITY_DOCUMENT.data(report, report, before, growth, report)
+
+
+_COMPARED: Final = Shape(tuple).with_keys(
+    policy=Key(str, 0), capacity=Key({"type": "object"}, lambda pair: capacity_data(pair[1]))
+)
+COMPARED_DOCUMENT: Final = Document(
+    "gpolicy capacity --compare --format json",
+    head(FORMAT_VERSION),
+    Shape(dict).with_keys(policies=Key(Many(_COMPARED), lambda reports: list(reports.items()))),
+)
+
+
+def compared_data(reports: dict[str, CapacityReport]) -> dict[str, Any]:
+    """Return the capacity under each of several policies as JSON's own types (`capacity-compared.json`)."""
+    return COMPARED_DOCUMENT.data(next(iter(reports.values())), reports)
 
 
 def _total(sizes: tuple[PlacedSize, ...]) -> int:

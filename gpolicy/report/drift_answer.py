@@ -10,17 +10,17 @@ from gpolicy.analysis.size_words import MINMAX
 from gpolicy.cluster.state import Identity, describe_source
 from gpolicy.drift.comparing import AcceptedDrift, Drift, DriftReport
 from gpolicy.drift.units import How
-from gpolicy.drift.write_back import WriteBack
-from gpolicy.findings import Span
-from gpolicy.json_values import fields, place
-from gpolicy.plan.changes import MEMBERSHIP, NAME, TAGS, ChangeAction, words
+from gpolicy.drift.write_back import UnwrittenDrift, WriteBack, WrittenDrift
+from gpolicy.findings import Finding, Span
+from gpolicy.json_values import LENGTH, TEXTS, Document, Key, Maybe, Shape, version_key
+from gpolicy.plan.changes import MEMBERSHIP, NAME, TAGS, ChangeAction, NotCompared, words
+from gpolicy.policy.model import Waiver
 from gpolicy.policy.source_file import Files
 from gpolicy.printable import Tone, count
 from gpolicy.report.answer import Answer, Entries, Entry, Figure, Findings, Line, Section, Style, Weight
-from gpolicy.report.findings_json import findings_data
+from gpolicy.report.findings_json import FINDING
 from gpolicy.report.values_text import not_compared, pair_lines, unseen, value_text
 
-FORMAT_VERSION: Final = "1.2"
 _WHO: Final = "Who changed it is not known: Ganeti keeps only when an object was last written."
 
 
@@ -183,52 +183,48 @@ def _summary(report: DriftReport) -> str:
     return ", ".join(parts)
 
 
+_OBJECT: Final = {"type": "string", "pattern": "^(cluster$|(group|node)/)"}
+_LINE: Final = Key(Maybe(Shape(Span).with_keys("file line")), "span", inline=True)
+_KEY: Final = Key(Shape(Drift).with_keys(object=_OBJECT, path="name"), "drift", inline=True)
+_DRIFT: Final = Shape(Drift, "drift").with_keys(
+    "object path action declared inherits found effective_declared effective_found since_at_latest serial_no place",
+    object=_OBJECT,
+    path="name",
+    since_at_latest=Key(str | None, lambda drift: utc(drift.since.mtime)),
+    serial_no="since.serial_no",
+    place=_LINE,
+)
+_WRITTEN: Final = Shape(WriteBack).with_keys(
+    "values not_written files changed_elsewhere left",
+    values=Key(Shape(WrittenDrift).with_keys("drift how place", drift=_KEY, place=_LINE), "written"),
+    not_written=Shape(UnwrittenDrift).with_keys("drift reason", drift=_KEY),
+    files=Key(TEXTS, lambda wrote: sorted(wrote.texts)),
+    left=LENGTH,
+)
+DRIFT_DOCUMENT: Final = Document(
+    "gpolicy drift --format json",
+    Shape(DriftReport).with_keys("format_version cluster source snapshot", format_version=version_key("1.2")),
+    Shape(float).with_keys(compared_at=Key(str | None, utc)),
+    Shape(DriftReport).with_keys(
+        drift=_DRIFT,
+        accepted=Shape(AcceptedDrift).with_keys(
+            drift=Key(_DRIFT, inline=True), waiver=Shape(Waiver).with_keys("where reason until place", place=_LINE)
+        ),
+        unreadable=Shape(NotCompared).with_keys(
+            object=_OBJECT, path=Key(str, lambda item: ".".join(item.path)), declared="wanted", place=_LINE
+        ),
+        findings=Shape(Finding).with_keys(
+            **FINDING.keys
+            | {"code": {"enum": ["GP901", "GP902"]}, "name": {"enum": ["waiver-expired", "waiver-unused"]}}
+        ),
+    ),
+    Shape(WriteBack).with_keys(written=Maybe(_WRITTEN)),
+    Shape(DriftReport).with_keys(
+        "notes", summary=Shape(DriftReport).with_keys(drift=LENGTH, accepted=LENGTH, unreadable=LENGTH)
+    ),
+)
+
+
 def drift_data(report: DriftReport, *, compared_at: float, wrote: WriteBack | None = None) -> dict[str, Any]:
     """Return the report as JSON's own types. `compared_at` is in seconds since 1970; `wrote` what became of it."""
-    return {
-        "format_version": FORMAT_VERSION,
-        **fields(report, "cluster", "source", "snapshot"),
-        "compared_at": utc(compared_at),
-        "drift": [_drift(drift) for drift in report.drift],
-        "accepted": list(map(_accepted_data, report.accepted)),
-        "unreadable": [
-            {"object": item.object, "path": ".".join(item.path), "declared": item.wanted, **_line(item.span)}
-            for item in report.unreadable
-        ],
-        "findings": findings_data(report.findings)["findings"],
-        "written": wrote
-        and {
-            "values": [{**_key(item.drift), "how": str(item.how), **_line(item.span)} for item in wrote.written],
-            "not_written": [{**_key(item.drift), "reason": item.reason} for item in wrote.not_written],
-            "files": sorted(wrote.texts),
-            "changed_elsewhere": list(wrote.changed_elsewhere),
-            "left": len(wrote.left),
-        },
-        "notes": list(report.notes),
-        "summary": {name: len(getattr(report, name)) for name in ("drift", "accepted", "unreadable")},
-    }
-
-
-def _drift(drift: Drift) -> dict[str, Any]:
-    return {
-        **_key(drift),
-        "action": str(drift.action),
-        **fields(drift, "declared", "inherits", "found", "effective_declared", "effective_found"),
-        "since_at_latest": utc(drift.since.mtime),
-        "serial_no": drift.since.serial_no,
-        **_line(drift.span),
-    }
-
-
-def _key(drift: Drift) -> dict[str, Any]:
-    return {"object": drift.object, "path": drift.name}
-
-
-def _accepted_data(accepted: AcceptedDrift) -> dict[str, Any]:
-    waiver = accepted.waiver
-    written = {**fields(waiver, "where", "reason", "until"), **_line(waiver.span)}
-    return {**_drift(accepted.drift), "waiver": written}
-
-
-def _line(span: Span | None) -> dict[str, Any]:
-    return place(span, "file", "line")
+    return DRIFT_DOCUMENT.data(report, compared_at, report, wrote, report)

@@ -11,7 +11,7 @@ from gpolicy.analysis.basis import StateReport
 from gpolicy.analysis.place_report import Candidate
 from gpolicy.evacuate import evacuation
 from gpolicy.ganeti.commands import shell_line
-from gpolicy.json_values import COUNT, FROM_ONE, TEXTS, Document, Key, Many, Shape
+from gpolicy.json_values import COUNT, FROM_ONE, LENGTH, TEXTS, Document, Key, Many, Shape
 from gpolicy.printable import Tone, count, some
 from gpolicy.remedy.saved_remedy import FORMAT_VERSION as REMEDY_VERSION, SAVED, SavedRemedy
 from gpolicy.report import answer
@@ -269,11 +269,8 @@ def _short(report: evacuation.EvacuationReport) -> Iterator[str]:
         )
 
 
-FORMAT_VERSION: Final = "1.2"
-
 JOB_STEP: Final = Shape(tuple).with_keys(
-    what=Key({"enum": ["migrate", "fail over", "copy disks"]}, lambda step: step[0]),
-    argv=Key(TEXTS, lambda step: step[1]),
+    what=Key({"enum": ["migrate", "fail over", "copy disks"]}, 0), argv=Key(TEXTS, 1)
 )
 _MOVED: Final = Shape(evacuation.MovedInstance).with_keys(
     "instance template request job_set group before after copied steps candidates",
@@ -287,8 +284,8 @@ _MOVED: Final = Shape(evacuation.MovedInstance).with_keys(
 )
 EVACUATE_DOCUMENT: Final = Document(
     "gpolicy evacuate --format json",
-    head(FORMAT_VERSION),
-    Shape(evacuation.EvacuationReport, optional="unknown in_turn").with_keys(
+    head("1.2"),
+    Shape(evacuation.EvacuationReport).with_keys(
         "basis what_if unknown ok leaving group mode ignore_soft_errors requests moved stays copied job_sets exhaustive"
         " short_before short_after in_turn notes",
         unknown="reasons",
@@ -306,7 +303,7 @@ EVACUATE_DOCUMENT: Final = Document(
         job_sets=COUNT,
         in_turn=Shape(evacuation.OtherRequest).with_keys(
             node=Key(str, lambda report: report.leaving[0]),
-            jobs=Key(COUNT, lambda report: len(report.moved)),
+            jobs=Key(LENGTH, "moved"),
             copied=COUNT,
             stays=Key(TEXTS, lambda report: [item.instance for item in report.stays]),
         ),

@@ -18,30 +18,30 @@ from typing import Any, Final
 from urllib.parse import quote_from_bytes
 
 from gpolicy import __version__
-from gpolicy.findings import Accepted, Finding, Fix, RuleInfo, RuleText, Severity, Span
-from gpolicy.json_values import PLACE, fields, place
+from gpolicy.findings import Accepted, Edit, Finding, Fix, Related, RuleInfo, RuleText, Severity, Span
+from gpolicy.json_values import COUNT, NOT_EMPTY, PLACE, SPAN, Document, Key, Many, Maybe, Shape, version_key
 from gpolicy.printable import printable
 
-FORMAT_VERSION: Final = "1.3"
-_PLACE: Final = (*PLACE, "end_line", "end_column")
-
-
-def findings_data(findings: Iterable[Finding], accepted: Iterable[Accepted] = ()) -> dict[str, Any]:
-    """Return findings as JSON's own types. Lines and columns count from 1, end columns are just behind the end.
-
-    `file`, `line` and `column` are null for a finding without a place.
-    """
-    findings = list(findings)
-    return {
-        "format_version": FORMAT_VERSION,
-        "findings": [_finding(finding) for finding in findings],
-        "summary": summary(findings),
-        "accepted": [
-            {**_finding(item.finding), **fields(item, "by", "reason", "new"), "until": item.until or None}
-            | {"at": place(item.place)}
-            for item in accepted
-        ],
-    }
+FINDING: Final = Shape(Finding, "finding")
+FINDING.with_keys(
+    "code name severity span message hint related fix consequences",
+    code={"type": "string", "pattern": "^GP[0-9]{3}$"},
+    name={"type": "string", "pattern": "^(house/[a-z0-9]+(-[a-z0-9]+)*|[a-z]+(-[a-z]+)*)$"},
+    span=Key(Maybe(SPAN), inline=True),
+    message=NOT_EMPTY,
+    related=Shape(Related).with_keys("span message", span=Key(SPAN, inline=True)),
+    fix=Shape(Fix, "fix").with_keys(
+        message=NOT_EMPTY, edits=Many(Shape(Edit).with_keys("span text", span=Key(SPAN, inline=True)), least=1)
+    ),
+    consequences=Key(FINDING, "consequences"),
+)
+_ACCEPTED: Final = Shape(Accepted).with_keys(
+    "finding by reason new until at",
+    finding=Key(FINDING, inline=True),
+    by={"enum": ["waiver", "comment", "baseline"]},
+    until=Key(str | None, lambda item: item.until or None),
+    at=Shape(Accepted).with_keys(place=Key(Maybe(PLACE), inline=True)),
+)
 
 
 def summary(findings: Iterable[Finding]) -> dict[str, int]:
@@ -50,19 +50,23 @@ def summary(findings: Iterable[Finding]) -> dict[str, int]:
     return {str(severity): counts[severity] for severity in Severity}
 
 
-def _finding(finding: Finding) -> dict[str, Any]:
-    return {
-        **fields(finding, "code", "name", "severity"),
-        **place(finding.span, *_PLACE),
-        **fields(finding, "message", "hint"),
-        "related": [{**place(related.span, *_PLACE), "message": related.message} for related in finding.related],
-        "fix": _fix(finding.fix) if finding.fix else None,
-        "consequences": [_finding(item) for item in finding.consequences],
-    }
+CHECK_DOCUMENT: Final = Document(
+    "gpolicy check --format json",
+    Shape(list).with_keys(
+        format_version=version_key("1.3"),
+        findings=Key(Many(FINDING), lambda findings: findings),
+        summary=Key(Shape(dict).with_keys(**dict.fromkeys(map(str, Severity), COUNT)), summary),
+    ),
+    Shape(list).with_keys(accepted=Key(Many(_ACCEPTED), lambda accepted: accepted)),
+)
 
 
-def _fix(fix: Fix) -> dict[str, Any]:
-    return {"message": fix.message, "edits": [{**place(edit.span, *_PLACE), "text": edit.text} for edit in fix.edits]}
+def findings_data(findings: Iterable[Finding], accepted: Iterable[Accepted] = ()) -> dict[str, Any]:
+    """Return findings as JSON's own types. Lines and columns count from 1, end columns are just behind the end.
+
+    `file`, `line` and `column` are null for a finding without a place.
+    """
+    return CHECK_DOCUMENT.data(list(findings), list(accepted))
 
 
 _SEVERITIES: Final = {Severity.ERROR: "critical", Severity.WARNING: "major", Severity.INFO: "info"}

@@ -13,7 +13,7 @@ from typing import Any, Final
 from gpolicy.cluster.record import Record
 from gpolicy.errors import ExitCode, InputError
 from gpolicy.findings import Finding, Severity
-from gpolicy.json_values import fields
+from gpolicy.json_values import COUNT, READY, TEXTS, Document, Key, Many, Shape, version_key
 from gpolicy.plan.plan import ANSWER
 from gpolicy.printable import Tone, count, printable, some
 from gpolicy.provenance import Provenance
@@ -400,28 +400,32 @@ def _shard_of(part: Record) -> tuple[int, int]:
     return (int(found[1]), int(found[2])) if found else (0, 0)
 
 
+_CLUSTER: Final = Shape(ClusterReport).with_keys(
+    "name labels exit_code verdict",
+    error=Key(str | None, lambda item: item.error or None),
+    hint=Key(str | None, lambda item: item.hint or None),
+    report=Key(READY, "data"),
+    answer=Key(READY, lambda item: None if item.answer is None else answer_data(item.answer)),
+)
+_SUMMARY: Final = Shape(list).with_keys(
+    clusters=Key(COUNT, len),
+    exit_code=Key(int, worst_exit_code),
+    could_not_run=Key(TEXTS, lambda all_: [item.name for item in all_ if item.exit_code == ExitCode.COULD_NOT_RUN]),
+    findings=Key(TEXTS, lambda all_: [item.name for item in all_ if item.exit_code == ExitCode.FINDINGS]),
+    changes=Key(TEXTS, lambda all_: [item.name for item in all_ if item.exit_code == ExitCode.CHANGES]),
+)
+FLEET_DOCUMENT: Final = Document(
+    "gpolicy VERB --all --format json",
+    Shape(tuple).with_keys(
+        format_version=version_key("1.1"),
+        verb=Key(str, 0),
+        shard=Key(str | None, 1),
+        clusters=Key(Many(_CLUSTER), 2),
+        summary=Key(_SUMMARY, 2),
+    ),
+)
+
+
 def fleet_data(verb: str, reports: Sequence[ClusterReport], shard: str | None = None) -> dict[str, Any]:
     """Return all reports as one JSON document; `shard` is which part of the clusters they are about."""
-    return {
-        "format_version": "1.1",
-        "verb": verb,
-        "shard": shard,
-        "clusters": [
-            {
-                **fields(item, "name", "labels", "exit_code", "verdict"),
-                "error": item.error or None,
-                "hint": item.hint or None,
-                "report": item.data,
-                ANSWER: None if item.answer is None else answer_data(item.answer),
-            }
-            for item in reports
-        ],
-        "summary": {
-            "clusters": len(reports),
-            "exit_code": worst_exit_code(reports),
-            **{
-                word: [item.name for item in reports if item.exit_code == code]
-                for word, code in zip(("could_not_run", "findings", "changes"), _WORST_FIRST, strict=True)
-            },
-        },
-    }
+    return FLEET_DOCUMENT.data((verb, shard, list(reports)))

@@ -6,7 +6,6 @@ MiB. The form is a contract, described with the rest of a plan by `schemas/outpu
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, Final
 
 from gpolicy.analysis.counted_cluster import Fit
@@ -19,11 +18,11 @@ from gpolicy.analysis.violations import SPINDLE_RATIO, VCPU_RATIO, ParameterBrea
 from gpolicy.impact.capacity_change import AllocationVectors, FitChange
 from gpolicy.impact.exclusive_storage_change import DiskFinding
 from gpolicy.impact.impact import GroupRedundancyChange, Impact, RedundancyChange
-from gpolicy.json_values import COUNT, FROM_ONE, NUMBER, Document, Key, Maybe, Shape, fields_of
+from gpolicy.json_values import COUNT, FROM_ONE, NUMBER, Document, Maybe, Shape, fields_of
 from gpolicy.plan.plan import PLAN_FIRST, PLAN_LAST
 from gpolicy.report.capacity_json import BINDING, CAPACITY, SPEC
 
-_FORMS: Final[dict[type, Callable[[Any], Any]]] = {shape.kind: shape for shape in (BINDING, CAPACITY, SPEC)}
+_FORMS: Final[dict[type, Any]] = {shape.kind: shape for shape in (BINDING, CAPACITY, SPEC)}
 """The forms of values that are not just their fields."""
 
 
@@ -58,7 +57,7 @@ _IMPACT: Final = fields_of(Impact, forms=_FORMS)
 PLAN_DOCUMENT: Final = Document(
     "gpolicy plan --format json",
     PLAN_FIRST,
-    Shape(Impact).with_keys(impact=Key(Maybe(_IMPACT, {"type": "object", "maxProperties": 0}), lambda impact: impact)),
+    Shape(Impact).with_keys(impact=Maybe(_IMPACT, {"type": "object", "maxProperties": 0})),
     PLAN_LAST,
 )
 

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from gpolicy.json_values import fields, place
+from gpolicy.json_values import COUNT, NOT_EMPTY, PLACE, Document, Key, Many, Maybe, Shape, version_key
 from gpolicy.printable import Tone, count
 from gpolicy.report.answer import Answer, Entries, Entry, Figure, Line, Section
-from gpolicy.testing.outcome import Outcome, tally
-
-FORMAT_VERSION: Final = "1.0"
+from gpolicy.testing.outcome import Check, Outcome, Tally, tally
 
 
 def outcomes_answer(outcomes: Sequence[Outcome]) -> Answer:
@@ -60,27 +58,35 @@ def reasons(outcome: Outcome) -> Iterator[Line]:
             yield Line(check.detail)
 
 
+_PLACE: Final = Key(PLACE, "span", inline=True)
+_ERROR: Final = Shape(Outcome).with_keys(
+    message=Key(NOT_EMPTY, lambda outcome: outcome.error),
+    hint=Key(str, lambda outcome: outcome.hint or ""),
+    place=Key(PLACE, lambda outcome: outcome.place or outcome.span, inline=True),
+)
+_TEST: Final = Shape(Outcome, "test").with_keys(
+    "name action result place error checks",
+    result=Key(
+        {"enum": ["passed", "failed", "error"]},
+        lambda outcome: "passed" if outcome.ok else "failed" if outcome.error is None else "error",
+    ),
+    place=_PLACE,
+    error=Key(Maybe(_ERROR), lambda outcome: None if outcome.error is None else outcome),
+    checks=Shape(Check).with_keys("expectation ok expected found detail place", expectation="title", place=_PLACE),
+)
+_SUMMARY: Final = Shape(Tally).with_keys(
+    passed=Key(COUNT, lambda found: found.tests - found.failed - found.errors), failed=COUNT, error=Key(COUNT, "errors")
+)
+TEST_DOCUMENT: Final = Document(
+    "gpolicy test --format json",
+    Shape(list).with_keys(
+        format_version=version_key("1.0"),
+        tests=Key(Many(_TEST), lambda outcomes: outcomes),
+        summary=Key(_SUMMARY, tally),
+    ),
+)
+
+
 def outcomes_data(outcomes: Sequence[Outcome]) -> dict[str, Any]:
     """Return the outcomes as JSON's own types."""
-    found = tally(outcomes)
-    return {
-        "format_version": FORMAT_VERSION,
-        "tests": [_test(outcome) for outcome in outcomes],
-        "summary": {"passed": found.tests - found.failed - found.errors, "failed": found.failed, "error": found.errors},
-    }
-
-
-def _test(outcome: Outcome) -> dict[str, Any]:
-    result = "error" if outcome.error is not None else "passed" if outcome.ok else "failed"
-    return {
-        **fields(outcome, "name", "action"),
-        "result": result,
-        **place(outcome.span),
-        "error": None
-        if outcome.error is None
-        else {"message": outcome.error, "hint": outcome.hint or "", **place(outcome.place or outcome.span)},
-        "checks": [
-            {"expectation": check.title, **fields(check, "ok", "expected", "found", "detail"), **place(check.span)}
-            for check in outcome.checks
-        ],
-    }
+    return TEST_DOCUMENT.data(list(outcomes))

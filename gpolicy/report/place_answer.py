@@ -172,8 +172,6 @@ def _asked(amount: int) -> str:
     return f"{exact} ≈ {answer.rough_size(amount)}" if exact.endswith("M") and amount >= _HARD_TO_READ else exact
 
 
-FORMAT_VERSION: Final = "1.4"
-
 _NODES: Final = Key({**TEXTS, "maxItems": 2}, lambda item: item.nodes)
 _METRIC: Final = Shape(Candidate).with_keys(
     lost_allocations=Key(sparse=True), score=Key(NUMBER, sparse=True), disk_left=Key(sparse=True)
@@ -181,7 +179,7 @@ _METRIC: Final = Shape(Candidate).with_keys(
 CANDIDATE: Final = Shape(Candidate, "candidate").with_keys(
     "group nodes ok reason explanation detail htools_reason",
     nodes=_NODES,
-    metric=Key(_METRIC, lambda item: item, inline=True),
+    metric=Key(_METRIC, inline=True),
 )
 _INSTANCE: Final = Shape(Instance).with_keys(
     "name memory vcpus disks disk spindle_use template tags",
@@ -193,18 +191,15 @@ _INSTANCE: Final = Shape(Instance).with_keys(
 )
 PLACE_DOCUMENT: Final = Document(
     "gpolicy place --format json",
-    head(FORMAT_VERSION),
+    head("1.4"),
     Shape(PlaceReport).with_keys(
         "instance basis ok group nodes reason info metric instead groups candidates what_if unknown limits notes",
         instance=_INSTANCE,
         nodes=_NODES,
-        metric=Key(
-            Shape(PlaceReport).with_keys(
-                "name sizes",
-                name=Key({"enum": ["score", "lost-allocations"]}, "metric"),
-                chosen=Key(_METRIC, inline=True),
-            ),
-            lambda report: report,
+        metric=Shape(PlaceReport).with_keys(
+            "name sizes",
+            name=Key({"enum": ["score", "lost-allocations"]}, "metric"),
+            chosen=Key(_METRIC, inline=True),
         ),
         instead=Shape(Instead).with_keys("words nodes", nodes=_NODES),
         groups=Shape(GroupTrial).with_keys(

@@ -9,7 +9,7 @@ from typing import Any, Final
 from gpolicy.analysis.size_words import with_bound
 from gpolicy.analysis.violations import PolicyViolation
 from gpolicy.ganeti.commands import Command
-from gpolicy.json_values import COUNT, FROM_ONE, NUMBER, TEXTS, Document, Key, Maybe, Shape, fields_of
+from gpolicy.json_values import COUNT, FROM_ONE, LENGTH, NUMBER, TEXTS, Document, Key, Maybe, Shape, fields_of
 from gpolicy.plan.plan import rapi_shape
 from gpolicy.printable import count
 from gpolicy.remedy.commands import SizeCure
@@ -207,7 +207,7 @@ _STEP: Final = Shape(RemedyStep).with_keys(
 )
 _SIZE: Final = Shape(SizeCure).with_keys(
     "instance violation commands back reason",
-    violation=Shape(PolicyViolation, optional="pair_name exclusive_storage").with_keys(
+    violation=Shape(PolicyViolation).with_keys(
         "group pair pair_name breaches exclusive_storage", breaches={"type": "object"}
     ),
     commands=_COMMAND,
@@ -218,7 +218,7 @@ REMEDY_DOCUMENT: Final = Document(
     "gpolicy remedy --format json",
     head(FORMAT_VERSION),
     SAVED,
-    Shape(RemedyReport, optional="unknown room").with_keys(
+    Shape(RemedyReport).with_keys(
         "basis what_if unknown room faults steps left new sizes score rate exhaustive notes summary",
         unknown="reasons",
         room=Shape(MadeRoom).with_keys("wanted count now after most"),
@@ -227,20 +227,12 @@ REMEDY_DOCUMENT: Final = Document(
         left=Shape(Left).with_keys("fault reason", fault=Key(_FAULT, inline=True)),
         new=_FAULT,
         sizes=_SIZE,
-        score=Key(
-            Shape(RemedyReport).with_keys(
-                before=Key(NUMBER, "score_before.total"), after=Key(NUMBER, "score_after.total")
-            ),
-            lambda report: report,
+        score=Shape(RemedyReport).with_keys(
+            before=Key(NUMBER, "score_before.total"), after=Key(NUMBER, "score_after.total")
         ),
         rate=FROM_ONE,
-        summary=Key(
-            Shape(RemedyReport).with_keys(
-                "faults moves cured job_sets copied seconds",
-                faults=Key(int, lambda report: len(report.faults)),
-                moves=Key(int, lambda report: len(report.steps)),
-            ),
-            lambda report: report,
+        summary=Shape(RemedyReport).with_keys(
+            "faults moves cured job_sets copied seconds", faults=LENGTH, moves=Key(LENGTH, "steps")
         ),
     ),
 )

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from gpolicy.errors import ExitCode
-from gpolicy.json_values import fields
+from gpolicy.json_values import FROM_ONE, Document, Key, Shape, version_key
 from gpolicy.printable import Tone, count, some
 from gpolicy.provenance import Provenance
 from gpolicy.report.answer import Answer, Entries, Entry, Name, Section, Table
 from gpolicy.report.fleet_report import ClusterReport
 from gpolicy.rollout.rollout_run import COMPLETE, REVERTED, LookResult, PlanStage, RunResult
-
-FORMAT_VERSION: Final = "1.0"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +40,23 @@ class RolledOut:
         return self.stage in REVERTED if back else self.stage in COMPLETE and self.look is not None
 
 
+_RUN: Final = Shape(RunResult).with_keys(
+    exit_code="exit_code",
+    message=Key(str | None, lambda run: run.message or None),
+    hint=Key(str | None, lambda run: run.hint or None),
+)
+APPLY_DOCUMENT: Final = Document(
+    "`report` of one cluster in gpolicy apply --all --format json",
+    Shape(RolledOut).with_keys(
+        "format_version wave stage plan plan_digest journal run look",
+        format_version=version_key("1.0"),
+        plan_digest={"type": "string", "pattern": "^sha256:[0-9a-f]{64}$"},
+        run=Key(_RUN, "outcome"),
+        look=Shape(LookResult).with_keys("troubles notes failed_jobs", failed_jobs=FROM_ONE),
+    ),
+)
+
+
 def rollout_report(item: RolledOut, *, back: bool) -> ClusterReport:
     """Return the report of a cluster. With `back` the roll-out was taken back."""
     is_right = item.is_finished(back=back)
@@ -64,19 +79,9 @@ def rollout_report(item: RolledOut, *, back: bool) -> ClusterReport:
         sections=(Section("troubles", "Troubles", [Entries("trouble", entries)]),),
         notes=(hint, *(item.look.notes if item.look else ())),
     )
-    return ClusterReport(name=item.name, labels=item.labels, exit_code=code, answer=answer, data=_data(item))
-
-
-def _data(item: RolledOut) -> dict[str, Any]:
-    outcome, look = item.outcome, item.look
-    return {
-        "format_version": FORMAT_VERSION,
-        **fields(item, "wave", "stage", "plan", "plan_digest", "journal"),
-        "run": None
-        if outcome is None
-        else {"exit_code": outcome.exit_code, "message": outcome.message or None, "hint": outcome.hint or None},
-        "look": None if look is None else fields(look, "troubles", "notes", "failed_jobs"),
-    }
+    return ClusterReport(
+        name=item.name, labels=item.labels, exit_code=code, answer=answer, data=APPLY_DOCUMENT.data(item)
+    )
 
 
 def rollout_index(

@@ -8,14 +8,13 @@ from typing import Any, Final
 from gpolicy.ganeti.amounts import format_size
 from gpolicy.ganeti.parameters import parameter_at
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS, Path, Value
-from gpolicy.json_values import fields, place
+from gpolicy.json_values import ANYTHING, PLACE, Document, Key, Maybe, Shape, version_key
 from gpolicy.policy.model import LEVELS
 from gpolicy.printable import count
 from gpolicy.report.answer import Answer, Cell, Entries, Entry, Name, Section, Table
 from gpolicy.show.effective_policy import Declaration, EffectiveObject, EffectivePolicy, EffectiveValue, Origin
 from gpolicy.writing.yaml_text import Node, flow, scalar, written_value
 
-FORMAT_VERSION: Final = "1.1"
 _MINMAX: Final = ("ipolicy", "minmax")
 _SIZES: Final = (("hardware", "memory"), ("hardware", "pv_size"))
 
@@ -128,39 +127,36 @@ def _settable(path: Path, item: EffectiveObject) -> bool:
     return parameter is not None and LEVELS[item.kind] in parameter.levels
 
 
+_WRITTEN_AT: Final = Key(Maybe(PLACE), "span", inline=True)
+_VALUE: Final = Shape(EffectiveValue, "value").with_keys(
+    path=Key(str, lambda value: ".".join(value.path)),
+    state="state",
+    own=Key(
+        ANYTHING, lambda value: {Declaration.INHERIT: "inherit", Declaration.EXPLICIT: value.value}.get(value.state)
+    ),
+    effective="value",
+    **{"from": Key(str | None, lambda value: value.origin and value.origin.object)},
+    base=Key(str | None, lambda value: value.origin and value.origin.base),
+    place=Key(Maybe(PLACE), lambda value: value.origin.span if value.origin else value.span, inline=True),
+    overrides=Shape(Origin, "override").with_keys("object base value place", place=_WRITTEN_AT),
+)
+SHOW_DOCUMENT: Final = Document(
+    "gpolicy show --format json",
+    Shape(EffectivePolicy).with_keys(
+        format_version=version_key("1.1"),
+        ganeti_version="version",
+        objects=Shape(EffectiveObject, "object").with_keys(
+            "object kind name group place nodes tags values effective",
+            object="label",
+            kind={"enum": list(LEVELS)},
+            place=_WRITTEN_AT,
+            values=_VALUE,
+            effective=Key({"type": "object"}, lambda item: item.effective),
+        ),
+    ),
+)
+
+
 def show_data(view: EffectivePolicy) -> dict[str, Any]:
     """Return the view as JSON's own types."""
-    return {
-        "format_version": FORMAT_VERSION,
-        "ganeti_version": view.version,
-        "objects": [
-            {
-                "object": item.label,
-                **fields(item, "kind", "name", "group"),
-                **place(item.span),
-                **fields(item, "nodes", "tags"),
-                "values": [_value(value) for value in item.values],
-                "effective": item.effective,
-            }
-            for item in view.objects
-        ],
-    }
-
-
-def _value(value: EffectiveValue) -> dict[str, Any]:
-    own: Value = None
-    if value.state is Declaration.INHERIT:
-        own = "inherit"
-    elif value.state is Declaration.EXPLICIT:
-        own = value.value
-    origin = value.origin
-    return {
-        "path": ".".join(value.path),
-        "state": value.state.value,
-        "own": own,
-        "effective": value.value,
-        "from": origin.object if origin else None,
-        "base": origin.base if origin else None,
-        **place(origin.span if origin else value.span),
-        "overrides": [{**fields(other, "object", "base", "value"), **place(other.span)} for other in value.overrides],
-    }
+    return SHOW_DOCUMENT.data(view)

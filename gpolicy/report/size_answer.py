@@ -10,16 +10,15 @@ from gpolicy.allocator.cluster_data import Instance
 from gpolicy.analysis.binding import Binding, Cause
 from gpolicy.analysis.size_words import with_bound
 from gpolicy.ganeti.amounts import exact_size
-from gpolicy.json_values import fields
+from gpolicy.json_values import COUNT, Document, Key, Many, Shape
 from gpolicy.printable import count
 from gpolicy.report.answer import Answer, Figure, Name, Number, Section, Table, about, number, supposing
 from gpolicy.report.capacity_json import BINDING, LIMITS, POLICY_LIMIT, head
 from gpolicy.report.capacity_section import size_words
 from gpolicy.report.pictures import memory_section
-from gpolicy.what_if.filling import FullReport
-from gpolicy.what_if.sizing import SizeReport
+from gpolicy.what_if.filling import FullReport, MixPart
+from gpolicy.what_if.sizing import FewerNodes, NodeOffer, Shortfall, SizeReport, WantedSize
 
-FORMAT_VERSION: Final = "1.0"
 _OUT_OF_TIME: Final = "stopped (--seconds, Ctrl-C) before all cheaper choices were tried and all was counted"
 
 
@@ -127,50 +126,47 @@ def full_answer(report: FullReport) -> Answer:
     )
 
 
-def size_data(report: SizeReport) -> dict[str, Any]:
+_SIZE: Final = Key(
+    Shape(Instance).with_keys(
+        "memory vcpus disks template spindle_use",
+        memory="burst",
+        disks=Key(Many(int), lambda item: [disk.size for disk in item.disks]),
+    ),
+    "instance",
+    inline=True,
+)
+_KIND: Final = Shape(tuple).with_keys(
+    kind=Key(Shape(NodeOffer).with_keys("like cost"), 0, inline=True),
+    nodes=Key(COUNT, 1),
+)
+_WANTED: Final = Shape(tuple).with_keys(
+    wanted=Key(Shape(WantedSize).with_keys("spec size count", spec="title", size=_SIZE), 0, inline=True),
+    more=Key(int | None, 1),
+)
+SIZE_DOCUMENT: Final = Document(
+    "gpolicy size --format json",
+    head("1.0"),
+    Shape(SizeReport).with_keys("basis group what_if limits", limits=LIMITS),
+    (
+        Shape(SizeReport).with_keys(
+            "kinds cost wanted shortage instead trials exhaustive",
+            kinds=Key(Many(_KIND), lambda report: list(zip(report.kinds, report.nodes, strict=True))),
+            wanted=Key(Many(_WANTED), lambda report: list(zip(report.wanted, report.more, strict=True))),
+            shortage=Shape(Shortfall).with_keys("nodes spec fits", spec="title", binding=Key(BINDING, inline=True)),
+            instead=Shape(FewerNodes).with_keys("number nodes", number="other.words"),
+        ),
+        Shape(FullReport).with_keys(
+            "mix more binding policy_limit left_out stopped",
+            mix=Key(Shape(MixPart).with_keys("size now more", size=_SIZE), "parts"),
+            more=Key(int, lambda report: sum(part.more for part in report.parts)),
+            binding=Key(BINDING, inline=True, sparse=True),
+            policy_limit=POLICY_LIMIT,
+            stopped=Key(bool, lambda report: report.binding is None),
+        ),
+    ),
+)
+
+
+def size_data(report: SizeReport | FullReport) -> dict[str, Any]:
     """Return the report as JSON's own types. Memory and disk are MiB."""
-    missing = report.shortage
-    return {
-        **_head(report),
-        "kinds": [
-            {"like": kind.like, "cost": kind.cost, "nodes": number}
-            for kind, number in zip(report.kinds, report.nodes, strict=True)
-        ],
-        "cost": report.cost,
-        "wanted": [
-            {"spec": item.title, **_size(item.instance), "count": item.count, "more": more}
-            for item, more in zip(report.wanted, report.more, strict=True)
-        ],
-        "shortage": missing
-        and {"nodes": list(missing.nodes), "spec": missing.title, "fits": missing.fits, **BINDING(missing.binding)},
-        "instead": report.instead and {"number": report.instead.other.words, "nodes": list(report.instead.nodes)},
-        **fields(report, "trials", "exhaustive"),
-    }
-
-
-def full_data(report: FullReport) -> dict[str, Any]:
-    """Return the report as JSON's own types. Memory and disk are MiB."""
-    return {
-        **_head(report),
-        "mix": [{**_size(part.instance), "now": part.now, "more": part.more} for part in report.parts],
-        "more": sum(part.more for part in report.parts),
-        **(BINDING(report.binding) if report.binding else {}),
-        "policy_limit": report.policy_limit and POLICY_LIMIT(report.policy_limit),
-        "left_out": report.left_out,
-        "stopped": report.binding is None,
-    }
-
-
-def _head(report: SizeReport | FullReport) -> dict[str, Any]:
-    limits = [LIMITS(item) for item in report.limits]
-    return {**head(FORMAT_VERSION)(report), **fields(report, "basis", "group", "what_if"), "limits": limits}
-
-
-def _size(instance: Instance) -> dict[str, Any]:
-    return {
-        "memory": instance.burst,
-        "vcpus": instance.vcpus,
-        "disks": [disk.size for disk in instance.disks],
-        "template": instance.template.value,
-        **fields(instance, "spindle_use"),
-    }
+    return SIZE_DOCUMENT.data(report, report, report)

@@ -199,8 +199,6 @@ def _left_words(left: Amounts) -> str:
     return ", ".join(parts)
 
 
-FORMAT_VERSION: Final = "2.0"
-
 _FIT: Final = Shape(Fit, "fit").with_keys(fits=COUNT, binding="binding.cause.key", explanation="binding.cause.sentence")
 _MIN: Final = Key(SPEC, "pair.min")
 _MAX: Final = Key(SPEC, "pair.max")
@@ -234,15 +232,15 @@ _GROUP: Final = Shape(suggestion.Suggestion, "group").with_keys(
         name=Key(str, lambda pair: str(pair.place)), min=_MIN, max=_MAX, now=_FIT, then=_FIT
     ),
     stranded=Shape(suggestion.Waste).with_keys("kind size count left share", kind=COUNT, size="name", count=COUNT),
-    std=Key(Shape(suggestion.Suggestion).with_keys(inside="std_in", suggested=Key(SPEC, "std")), lambda item: item),
+    std=Shape(suggestion.Suggestion).with_keys(inside="std_in", suggested=Key(SPEC, "std")),
     instances=COUNT,
     mixes=Key(Many(MIX), lambda item: [] if item.mix is None else [item.mix]),
     choices=_CHOICE,
 )
 SUGGEST_DOCUMENT: Final = Document(
     "gpolicy suggest --format json",
-    head(FORMAT_VERSION),
-    Shape(suggestion.SuggestReport, optional="basis what_if unknown limits").with_keys(
+    head("2.0"),
+    Shape(suggestion.SuggestReport).with_keys(
         "basis groups passed_over what_if unknown limits", groups=_GROUP, unknown="reasons", limits=LIMITS
     ),
 )

@@ -13,14 +13,14 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from enum import Enum
 from functools import cache, reduce
-from itertools import pairwise
+from itertools import chain, pairwise
 from operator import or_
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Final, Literal, Union, get_args, get_origin
 
 from gpolicy.ganeti.vocabulary import Value
-from gpolicy.json_values import Document, Many, Maybe, Shape, fields_of
+from gpolicy.json_values import LENGTH, Document, Many, Maybe, Shape, fields_of
 
 Schema = dict[str, Any]
 
@@ -34,85 +34,88 @@ _OBVIOUS: Final = {
     "primary_node": "Its primary node.",
 }
 """What names of attributes mean where nothing else says it."""
-_LATER: Final = {
-    "Basis": "release",
-    "Candidate": "detail explanation htools_reason",
-    "GroupCapacity": "hspace",
-    "GroupVolumes": "largest_on smallest_on unusable_free",
-    "InstanceEffect": "exclusive_nodes unsuitable",
-    "Limits": "cpus_after_failure max_node_failures oversubscription",
-    "LimitsInForce": "too_small",
-    "RedundancyChange": "unavailable",
-    "ScoreComponent": "least",
-    "SpecCapacity": "hspace",
-    "gpolicy place --format json": "basis groups info notes reason snapshot",
-}
-"""Keys that the first minor version of some document did not promise, by the type that has them, or the document."""
 TEXTS: Final = tomllib.loads(Path(__file__).with_name("output_texts.toml").read_text(encoding="utf-8"))
-_SINCE: Final = re.compile(r"\(from \d+\.\d+ on\)")
-"""In the text of a key that came with a minor version."""
+LATER: Final = TEXTS.pop("later")
 
 
 def output_schema(document: Document) -> Schema:
     """Return the schema of a document."""
-    writer = _Writer()
-    parts = [writer.object_schema(part) for part in document.parts]
-    later = _LATER.get(document.title, "").split()
+    writer = _Writer(document.title)
+    parts = [[writer.part_schema(part) for part in choices] for choices in document.parts]
+    either = [{"required": part["required"]} for choices in parts if len(choices) > 1 for part in choices]
     return {
         "$schema": "http://json-schema.org/draft-07/schema#",
         "title": document.title,
         "description": TEXTS["documents"][document.title],
         "type": "object",
-        "properties": {name: value for part in parts for name, value in part["properties"].items()},
-        "required": [name for part in parts for name in part["required"] if name not in later],
+        "properties": {name: value for part in chain(*parts) for name, value in part["properties"].items()},
+        "required": [name for choices in parts if len(choices) == 1 for name in choices[0]["required"]],
+        **({"anyOf": either} if either else {}),
         "definitions": writer.definitions,
     }
 
 
 class _Writer:
-    """Writes the schemas of shapes; those that have a name become definitions."""
+    """Writes the schemas of shapes in a document; those that have a name become definitions."""
 
-    def __init__(self) -> None:
+    def __init__(self, title: str) -> None:
+        self._title, self._later = title, {**LATER, **LATER.get(title, {})}
         self.definitions: dict[str, Schema] = {}
-        self._place: tuple[type, str] = (object, "")  # the type of the object around, and the key in it
+        self._places: list[tuple[str, str]] = []
+        """Where the text of a key may stand: the table of texts, and what is before the key there."""
+
+    def part_schema(self, shape: Shape) -> Schema:
+        """Return the schema of a part of the document."""
+        self._places = [(self._title, "")]
+        return self.object_schema(shape)
 
     def object_schema(self, shape: Shape, alias: Any = None) -> Schema:
         """Return the schema of an object; `alias` is its type where that has parameters."""
-        outer, above = self._place
+        places = [*self._places, *((base.__name__, "") for base in shape.kind.__mro__)]
         properties: dict[str, Schema] = {}
         required: list[str] = []
         whole: list[Schema] = []
-        later = (*shape.optional, *_LATER.get(shape.kind.__name__, "").split())
+        later = self._later.get(shape.kind.__name__, "").split()
         for name, key in shape.keys.items():
-            self._place = (shape.kind, f"{name}.")
-            if key.inline and key.form.name:
+            self._places = places if key.inline else [(table, f"{above}{name}.") for table, above in places]
+            if key.inline and isinstance(key.form, Maybe):
+                inner = self.object_schema(key.form.form)
+                properties |= {name: _or_null(value) for name, value in inner["properties"].items()}
+                required += [name for name in inner["required"] if name not in later]
+            elif key.inline and key.form.name and not key.sparse:
                 whole.append(self._reference(key.form))
             elif key.inline:
                 inner = self.object_schema(key.form)
                 properties |= inner["properties"]
-                required += inner["required"]
+                required += [name for name in inner["required"] if name not in later and not key.sparse]
             else:
-                kind, doc = (None, "") if callable(key.of) else _attribute(alias or shape.kind, key.of or name)
+                kind, doc = None, ""
+                if isinstance(key.of, str) and shape.kind not in (dict, tuple):
+                    kind, doc = _attribute(alias or shape.kind, key.of or name)
                 if key.sparse and kind is not None:
                     kind = reduce(or_, (item for item in get_args(kind) if item is not NoneType))
                 found = self._form(kind, key.form, shape.forms)
-                told = _text(outer, above + name) or _text(shape.kind, name)
+                told = next((text for table, above in places if (text := TEXTS.get(table, {}).get(above + name))), "")
                 text = (doc or told if shape.documented else told or doc) or _OBVIOUS.get(name, "")
                 if not text and "$ref" not in found:
                     raise ValueError(f"output_texts.toml does not say what {name} of {shape.kind.__name__} means")
                 properties[name] = {**found, "description": text} if text else found
-                required += [] if key.sparse or name in later or _SINCE.search(text) else [name]
+                required += [] if key.sparse or name in later else [name]
         text = TEXTS["definitions"].get(shape.name, "")
         text = _first_words(inspect.getdoc(shape.kind) or "") if shape.documented else text
         described = {"description": text} if text else {}
+        kind = {} if whole else {"type": "object"}
         others = {"allOf": whole} if whole else {}
-        return {"type": "object", **described, "properties": properties, "required": required, **others}
+        return {**kind, **described, "properties": properties, "required": required, **others}
 
     def _form(self, kind: Any, form: Any, forms: Mapping[type, Any]) -> Schema:
         """Return the schema of a value of a type. `form` is the whole where there is no type, else what is inside."""
+        if form is LENGTH:
+            return form
         match form:
-            case Many(inner):
-                return {"type": "array", "items": self._form(None, inner, forms)}
+            case Many(inner, least):
+                found = {"type": "array", "items": self._form(None, inner, forms)}
+                return {**found, "minItems": least} if least else found
             case Maybe(inner, nothing):
                 found = self._form(None, inner, forms)
                 return _or_null(found) if nothing == _NULL else {"anyOf": [nothing, found]}
@@ -154,15 +157,10 @@ class _Writer:
     def _reference(self, shape: Shape) -> Schema:
         if not shape.name:
             return self.object_schema(shape)
-        found = self.definitions.setdefault(shape.name, {})
-        if not found:
-            found |= self.object_schema(shape)
+        if shape.name not in self.definitions:
+            self.definitions[shape.name] = {}  # which it may refer to
+            self.definitions[shape.name] |= self.object_schema(shape)
         return {"$ref": f"#/definitions/{shape.name}"}
-
-
-def _text(kind: type, name: str) -> str:
-    """Return what the table of texts says of a key of a type."""
-    return next((text for base in kind.__mro__ if (text := TEXTS.get(base.__name__, {}).get(name))), "")
 
 
 def _or_null(schema: Schema) -> Schema:

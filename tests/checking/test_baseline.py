@@ -5,17 +5,19 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import jsonschema
 import pytest
 
 from gpolicy.checking.baseline import Baseline, baseline_text, key_of, read_baseline
 from gpolicy.checking.checking import Checked, Checker, Examination, new_baseline
 from gpolicy.checking.settings import Settings
 from gpolicy.errors import InputError
-from gpolicy.findings import BASELINE
+from gpolicy.findings import BASELINE, Finding, Severity
 from gpolicy.policy.loading import load_policy
 from tests.mistakes import find_mistakes
 from tests.rules.run_rules import TODAY, codes
 
+ROOT = Path(__file__).resolve().parents[2]
 HEAD = "gpolicy: v1\nkind: NodeGroup\nname: gold\nndparams:\n"
 TEXT = f"{HEAD}  spindle_count: 0\n  ssh_port: 0\n"  # GP107, GP106
 
@@ -83,6 +85,14 @@ def test_equal_lines_of_one_object_are_counted(tmp_path: Path) -> None:
 def test_an_empty_baseline_is_valid(tmp_path: Path) -> None:
     (tmp_path / "b.json").write_text(baseline_text([]), encoding="utf-8")
     assert read_baseline(tmp_path / "b.json").counts == {}
+
+
+def test_a_baseline_with_house_rules_conforms_to_its_schema() -> None:
+    schema = json.loads((ROOT / "schemas/output/baseline.json").read_text(encoding="utf-8"))
+    found = Finding("GP950", "house/two-nodes", Severity.ERROR, "three nodes")
+    written = json.loads(baseline_text([(found, (found.key, "p.yaml", "0" * 32))]))
+    jsonschema.validate(written, schema)
+    assert [entry["rule"] for entry in written["findings"]] == ["house/two-nodes"]
 
 
 def test_a_fixed_entry_is_reported_once(tmp_path: Path) -> None:

@@ -68,7 +68,7 @@ EDITS = st.lists(st.builds(Edit, SPANS, st.text()), min_size=1, max_size=2).map(
 FINDINGS = st.builds(
     Finding,
     st.from_regex(r"GP[0-9]{3}", fullmatch=True),
-    st.from_regex(r"[a-z]+(-[a-z]+)*", fullmatch=True),
+    st.from_regex(r"(house/)?[a-z]+(-[a-z]+)*", fullmatch=True),
     st.sampled_from(Severity),
     st.text(min_size=1),
     st.none() | SPANS,

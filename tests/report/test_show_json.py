@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpolicy.report.show_answer import _value
+from gpolicy.report.show_answer import _VALUE
 from gpolicy.show.effective_policy import Declaration, EffectiveValue
 
 
@@ -13,5 +13,5 @@ from gpolicy.show.effective_policy import Declaration, EffectiveValue
     [(state, "inherit" if state is Declaration.INHERIT else None) for state in Declaration],
 )
 def test_a_value_that_is_inherited_says_so(state: Declaration, own: str | None) -> None:
-    found = _value(EffectiveValue(path=("ipolicy", "vcpu-ratio"), state=state, origin=None))
+    found = _VALUE(EffectiveValue(path=("ipolicy", "vcpu-ratio"), state=state, origin=None))
     assert (found["path"], found["state"], found["own"]) == ("ipolicy.vcpu-ratio", state.value, own)

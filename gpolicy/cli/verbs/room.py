@@ -59,8 +59,8 @@ def capacity(  # noqa: PLR0913 (one parameter an option)
     from gpolicy.analysis.shown_score import read_weights  # noqa: PLC0415
     from gpolicy.cli.checking import checked_policy  # noqa: PLC0415
     from gpolicy.fleet.choosing import snapshots_of  # noqa: PLC0415
-    from gpolicy.report.capacity_answer import capacity_answer, compared_answer, compared_data  # noqa: PLC0415
-    from gpolicy.report.capacity_json import capacity_data  # noqa: PLC0415
+    from gpolicy.report.capacity_answer import capacity_answer, compared_answer  # noqa: PLC0415
+    from gpolicy.report.capacity_json import capacity_data, compared_data  # noqa: PLC0415
     from gpolicy.report.growth_section import growth_metrics, with_growth  # noqa: PLC0415
     from gpolicy.report.prometheus import capacity_metrics  # noqa: PLC0415
 
@@ -277,7 +277,7 @@ def size(  # noqa: PLR0913 (one parameter an option)
     that are enough and what is missing with one node fewer.
     """
     from gpolicy.cluster.terms import NO_LIMITS  # noqa: PLC0415
-    from gpolicy.report.size_answer import full_answer, full_data, size_answer, size_data  # noqa: PLC0415
+    from gpolicy.report.size_answer import full_answer, size_answer, size_data  # noqa: PLC0415
     from gpolicy.what_if.sizing import MOST_KINDS, read_kind  # noqa: PLC0415
     from gpolicy.what_if.supposing import read_wanted  # noqa: PLC0415
 
@@ -300,7 +300,7 @@ def size(  # noqa: PLR0913 (one parameter an option)
         cluster = target.open(what_if, limits)
         if request is None:
             full = gpolicy.fill_group(cluster, group, stop=gpolicy.after(seconds), working=working)
-            return report_under(target.path, lambda: full_answer(full), lambda: full_data(full))
+            return report_under(target.path, lambda: full_answer(full), lambda: size_data(full))
         report = gpolicy.size_group(cluster, request, stop=gpolicy.after(seconds), working=working)
         moves = f"{one} group={report.group}" if one and any(report.nodes) else ""
         stop = gpolicy.after(seconds)
