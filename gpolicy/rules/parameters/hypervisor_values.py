@@ -1,4 +1,4 @@
-"""GP172 to GP174, GP177 to GP180, GP186 and GP188: values of hypervisor parameters, and what comes of them."""
+"""GP172, GP173, GP177 to GP180, GP186 and GP188: values of hypervisor parameters, and what comes of them."""
 
 from __future__ import annotations
 
@@ -18,9 +18,8 @@ from gpolicy.ganeti.releases import release_key
 from gpolicy.ganeti.tables import SERIAL_SPEEDS
 from gpolicy.ganeti.vocabulary import Path, known_words
 from gpolicy.guessing import surely_meant
-from gpolicy.policy.model import Leaf, promised_nodes
+from gpolicy.policy.model import Leaf
 from gpolicy.printable import count
-from gpolicy.rules.parameters.hypervisors import address_of, ip_version
 from gpolicy.rules.shared import in_force, of_cluster
 
 _EVERY_ADDRESS: Final = frozenset({"0.0.0.0", "::", "::0"})  # noqa: S104 (what is warned of)
@@ -33,9 +32,6 @@ _ON_IDE: Final = 4
 _REAL_DEVICES: Final = frozenset({"scsi-block", "scsi-generic", "scsi-cd"})
 _WITH_DEVICES: Final = frozenset({"blockdev", "ext", "diskless"})
 _RESCUE: Final = re.compile(r"single|emergency|rescue|[1S]|init=/.*sh")
-_LOOPBACK: Final = "127.0.0.1"
-_OF_XEN: Final[Path] = ("hvparams", "xen-hvm", "vnc_bind_address")
-"""Its form is part of the parameter table."""
 
 
 _PASSWORDS: Final = {kvm("vnc_bind_address"): "vnc_password_file", kvm("spice_bind"): "spice_password_file"}
@@ -235,35 +231,3 @@ def _magnitude(digits: str) -> tuple[int, str]:
     """Return what orders whole numbers of any length: Python reads none of thousands of digits."""
     significant = digits.replace("_", "").lstrip("0")
     return len(significant), significant
-
-
-@warning("GP174")
-def bind_address_unlikely(context: Context) -> Iterator[Hit]:
-    for declared, leaf in context.explicit_at(kvm("vnc_bind_address"), kvm("spice_bind"), _OF_XEN):
-        text = str(leaf.value)
-        path = text.startswith("/") and leaf.path[-1] == "vnc_bind_address"
-        address = address_of(text)
-        is_of_one = address is not None and not (address.is_loopback or address.is_unspecified)
-        if is_of_one and _node_count(context) != 1 and not context.policy.broken:
-            message = f"{leaf.path[-1]} is {text}, which at most one node has: no other starts an instance"
-            is_slip = sorted(text) == sorted(_LOOPBACK)
-            hint = f"Did you mean `{_LOOPBACK}`?" if is_slip else "write 127.0.0.1, or an interface"
-            yield hit(declared, message, leaf.span, hint)
-        if not text or path or leaf.path == _OF_XEN or ip_version(text) or _may_be_interface(text):
-            continue
-        message = f"{leaf.path[-1]} is {text!r}, which is neither an IP address nor an interface"
-        yield hit(declared, message, leaf.span, "write an address, such as 127.0.0.1, or an interface, such as lo")
-
-
-def _may_be_interface(text: str) -> bool:
-    form = re.fullmatch(r"[A-Za-z][\w.@-]{0,14}", text)  # Linux takes 15 letters
-    is_host = text == "localhost" or re.fullmatch(r"[0-9.]+|[^.]+(\.[^.]+)+\.[a-z]+", text)
-    return form is not None and not is_host
-
-
-def _node_count(context: Context) -> int | None:
-    """Return how many nodes the cluster has; None where nobody knows."""
-    if context.state is not None:
-        return len(context.state.nodes)
-    named = [promised_nodes(group) for group in context.groups]
-    return None if not named or None in named else sum(len(nodes or ()) for nodes in named)

@@ -1,4 +1,4 @@
-"""GP170, GP171, GP175 and GP176: hypervisor parameters that Ganeti does not take together, or one makes useless.
+"""GP170, GP171 and GP174 to GP176: parameters that Ganeti does not take together, or one makes useless; addresses.
 
 Seen by giving the checks of the hypervisors of Ganeti 3.0.2 all pairs of parameters (gnt-instance(8) says why). What
 each does was read from the commands and files that it starts instances with. A cluster's defaults are checked as a
@@ -20,10 +20,15 @@ from gpolicy.findings import REFUSED
 from gpolicy.ganeti.parameters import PARAMETERS, as_word, kvm, parameter_at
 from gpolicy.ganeti.releases import release_key
 from gpolicy.ganeti.vocabulary import DATA_COLLECTORS, Path, Value
+from gpolicy.policy.model import promised_nodes
 from gpolicy.rules.shared import InForce, conflict, default_of, in_force, of_cluster, places, together
 
 if TYPE_CHECKING:
     from ipaddress import IPv4Address, IPv6Address
+
+_LOOPBACK: Final = "127.0.0.1"
+_OF_XEN: Final[Path] = ("hvparams", "xen-hvm", "vnc_bind_address")
+"""Its form is part of the parameter table."""
 
 _Pairs = Mapping[tuple[Path, Path], "_Pair"]
 """By the two parameters."""
@@ -62,7 +67,7 @@ _CONTRADICTIONS: Final[_Pairs] = {
     _of_kvm("root_path", "kernel_path"): _Pair(lambda root, kernel: bool(kernel) and not root),
     _of_kvm("vnc_bind_address", "spice_bind"): _Pair(lambda vnc, spice: bool(vnc) and bool(spice)),
     _of_kvm("spice_ip_version", "spice_bind"): _Pair(
-        lambda version, bind: (version, ip_version(bind)) in {(4, 6), (6, 4)}
+        lambda version, bind: (version, _ip_version(bind)) in {(4, 6), (6, 4)}
     ),
 }
 
@@ -120,19 +125,51 @@ def spice_without_bind(context: Context) -> Iterator[Hit]:
     return _refused_together(context, _OF_SPICE)
 
 
-def ip_version(text: Value) -> int | None:
+def _ip_version(text: Value) -> int | None:
     """Return 4 or 6 for an IP address, None for anything else."""
-    address = address_of(text)
+    address = _address_of(text)
     return address.version if address is not None else None
 
 
-def address_of(text: Value) -> IPv4Address | IPv6Address | None:
+def _address_of(text: Value) -> IPv4Address | IPv6Address | None:
     from ipaddress import ip_address  # noqa: PLC0415 (few policies need it)
 
     try:
         return ip_address(str(text))
     except ValueError:
         return None
+
+
+@warning("GP174")
+def bind_address_unlikely(context: Context) -> Iterator[Hit]:
+    for declared, leaf in context.explicit_at(kvm("vnc_bind_address"), kvm("spice_bind"), _OF_XEN):
+        text = str(leaf.value)
+        path = text.startswith("/") and leaf.path[-1] == "vnc_bind_address"
+        address = _address_of(text)
+        is_of_one = address is not None and not (address.is_loopback or address.is_unspecified)
+        if is_of_one and _node_count(context) != 1 and not context.policy.broken:
+            message = f"{leaf.path[-1]} is {text}, which at most one node has: no other starts an instance"
+            is_slip = sorted(text) == sorted(_LOOPBACK)
+            hint = f"Did you mean `{_LOOPBACK}`?" if is_slip else "write 127.0.0.1, or an interface"
+            yield hit(declared, message, leaf.span, hint)
+        if not text or path or leaf.path == _OF_XEN or _ip_version(text) or _may_be_interface(text):
+            continue
+        message = f"{leaf.path[-1]} is {text!r}, which is neither an IP address nor an interface"
+        yield hit(declared, message, leaf.span, "write an address, such as 127.0.0.1, or an interface, such as lo")
+
+
+def _may_be_interface(text: str) -> bool:
+    form = re.fullmatch(r"[A-Za-z][\w.@-]{0,14}", text)  # Linux takes 15 letters
+    is_host = text == "localhost" or re.fullmatch(r"[0-9.]+|[^.]+(\.[^.]+)+\.[a-z]+", text)
+    return form is not None and not is_host
+
+
+def _node_count(context: Context) -> int | None:
+    """Return how many nodes the cluster has; None where nobody knows."""
+    if context.state is not None:
+        return len(context.state.nodes)
+    named = [promised_nodes(group) for group in context.groups]
+    return None if not named or None in named else sum(len(nodes or ()) for nodes in named)
 
 
 @warning("GP175", When.MORE_WITH_STATE | When.WHOLE)
