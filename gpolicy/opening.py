@@ -16,7 +16,7 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Final
 
@@ -141,12 +141,17 @@ def is_common(directory: Path) -> bool:
 
     Such are /, /etc, the home directory of the user, and directories like /tmp, where all may write (sticky).
     """
-    if directory in (Path(directory.anchor), Path("/etc"), real_path(Path("~").expanduser())):
+    if str(directory) in (directory.anchor, "/etc", _real_home(os.path.expanduser("~"))):  # noqa: PTH111
         return True
     try:
         return bool(directory.stat().st_mode & stat.S_ISVTX)
     except OSError:
         return False
+
+
+@lru_cache(maxsize=1)  # each directory above each policy is compared with it
+def _real_home(home: str) -> str:
+    return os.path.realpath(home)
 
 
 def _has_repository(directory: Path) -> bool:

@@ -101,7 +101,8 @@ def check(request: CheckRequest) -> int:
     if request.write_baseline is not None:
         return _write_baseline(checked, request.write_baseline, request)
     if looks_at_settings and checked:  # which other verbs would find later
-        mistakes = settings_mistakes(item.policy.root or Path() for item in checked)
+        roots = {item.settings.source: item.policy.root or Path() for item in checked}  # one for each settings file
+        mistakes = settings_mistakes(roots.values())
         checked = [replace(checked[0], findings=[*checked[0].findings, *mistakes]), *checked[1:]]
     checked = with_new(checked, base_of(request.clusters.changed_since), checker.check)
     return show_report(_report(checked, request), request.shown.display, also=request.shown.files)

@@ -84,10 +84,13 @@ class Boundary:
         try:
             whole = os.path.abspath(name)  # noqa: PTH100 (links are not to be followed)
             common = os.path.commonpath((whole, self.named))
-            plain = opening.real_path(common) / relpath(whole, common)
+            home = self.home if common == str(self.named) else opening.real_path(common)
+            rest = whole[len(common) :].lstrip("/")
+            plain = home / rest
+            is_real = "/" not in rest and not plain.is_symlink()  # most files lie right in a directory of the policy
         except ValueError as error:
             raise OSError(opening.reason(error)) from None
-        return opening.real_path(whole), plain
+        return plain if is_real else opening.real_path(whole), plain
 
 
 def boundary(path: Path) -> Boundary:

@@ -147,7 +147,7 @@ def _used_groups(context: Context) -> set[str]:
 
 @information("GP423")
 def volume_shares_not_ganetis(context: Context) -> Iterator[Hit]:
-    for declared in context.cluster_and_groups:
+    for declared in [item for item in context.cluster_and_groups if item.physical_volumes]:
         own_terms = volume_terms(None, declared)
         usual = {"margin": MARGIN, "reserve": RESERVED}
         other = [key for key, share in usual.items() if getattr(own_terms, key) != share]

@@ -225,15 +225,16 @@ def base_holds_nowhere(fleet: Fleet) -> Iterator[Hit]:
     if not all(policy.is_whole for policy in fleet.policies):
         return  # it may hold in what could not be read
     overridden: dict[tuple[Any, ...], list[tuple[int, Declared, Leaf]]] = defaultdict(list)
-    leaves: dict[str, list[Leaf]] = defaultdict(list)
+    leaves: dict[str, dict[int, Leaf]] = defaultdict(dict)  # each once: hundreds of groups may have one of a base
     for number, policy in enumerate(fleet.policies):
         for declared in policy.objects:
             for leaf in declared.leaves.values():
-                leaves[leaf.document.file].append(leaf)
+                leaves[leaf.document.file][id(leaf)] = leaf
                 for below in leaf.overridden:
                     overridden[place_of(below.span)].append((number, declared, below))
     files = {place[0] for place in overridden}
-    holding = {place_of(leaf.span) for file, here in leaves.items() if real_file(file) in files for leaf in here}
+    kept = [leaf for file, here in leaves.items() if real_file(file) in files for leaf in here.values()]
+    holding = {place_of(leaf.span) for leaf in kept}
     for place, uses in overridden.items():
         clusters = {number for number, _, _ in uses}
         if place in holding or len(clusters) < 2:

@@ -130,7 +130,7 @@ def _exchanged_digits(figure: int, is_usual: Callable[[int], bool]) -> int:
 
 def _is_usual_memory(gib: int) -> bool:
     """Return whether machines have so much memory, or Linux shows so much of it."""
-    return gib < 8 or any(_REPORTED * size <= gib <= size for size in _MEMORIES)
+    return gib < 8 or gib in _MEMORIES or any(_REPORTED * size <= gib <= size for size in _MEMORIES)
 
 
 def _is_usual_cpus(cpus: int) -> bool:
