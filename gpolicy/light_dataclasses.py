@@ -37,7 +37,7 @@ class _LibraryFields:
         return owner.__dataclass_fields__
 
 
-def _dataclass(*, slots: bool, frozen: bool = False) -> Callable[[type], type]:
+def _dataclass(*, slots: bool, frozen: bool = False, kw_only: bool = False) -> Callable[[type], type]:
     if not slots:
         raise TypeError("a class has slots")
 
@@ -49,7 +49,7 @@ def _dataclass(*, slots: bool, frozen: bool = False) -> Callable[[type], type]:
         for name in ("__dict__", "__weakref__"):
             namespace.pop(name, None)
         namespace |= _methods(cls.__qualname__, tuple(name for name in names if name not in hidden), frozen=frozen)
-        namespace["__init__"] = _init(names, {**given, **hidden})
+        namespace["__init__"] = _init(names, {**given, **hidden}, "*, " if kw_only else "")
         namespace |= {"__slots__": names, "__match_args__": names, "__dataclass_fields__": _LibraryFields()}
         new = type(cls)(cls.__name__, cls.__bases__, namespace)
         new.__qualname__ = cls.__qualname__
@@ -58,8 +58,8 @@ def _dataclass(*, slots: bool, frozen: bool = False) -> Callable[[type], type]:
     return made
 
 
-def _init(names: tuple[str, ...], defaults: dict[str, object]) -> object:
-    parameters = ", ".join(f"{name}=defaults['{name}']" if name in defaults else name for name in names)
+def _init(names: tuple[str, ...], defaults: dict[str, object], star: str) -> object:
+    parameters = star + ", ".join(f"{name}=defaults['{name}']" if name in defaults else name for name in names)
     body = "\n".join(f"    self.{name} = {name}" for name in names)
     made: dict[str, object] = {}
     exec(f"def __init__(self, {parameters}):\n{body}", {"defaults": defaults}, made)  # noqa: S102 - names of fields

@@ -167,6 +167,10 @@ def with_members(targets: Targets) -> Targets:
     with working("reading the policies of all clusters"):
         for cluster in clusters:
             with suppress(gpolicy.GpolicyError, OSError):
+                known = targets.policies.get(real_path(cluster.policy)) if cluster.policy else None
+                if known is not None and len({os.path.dirname(name) for name in known.paths}) == 1:  # noqa: PTH120
+                    policies[real_path(known.root or "")] = known  # a policy in one directory is one
+                    continue
                 for root in policy_roots(as_named(cluster.policy)) if cluster.policy else ():
                     policies[real_path(root)] = targets.policies.get(real_path(root)) or gpolicy.load_policy(root)
         members = members_of(list(policies), list(policies.values()))

@@ -72,10 +72,11 @@ class Boundary:
         """Return the resolved name, and the directory that it must not leave."""
         real, plain = self._resolved(name)
         root = self.root if real == plain else self.links
-        if not real.is_relative_to(root):
+        above = len(root.parts)
+        if real.parts[:above] != root.parts:
             through = "leads out of" if real == plain else "is a symbolic link out of"
             raise opening.OutsideError(f"{through} {root}")
-        if ".git" in real.relative_to(root).parts:
+        if ".git" in real.parts[above:]:
             raise opening.OutsideError("leads to what git keeps for itself")
         return real, root
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Final, TypeVar, cast
 
 from gpolicy.checking.context import EXCLUSIVE_STORAGE, MINMAX, Context
@@ -17,6 +16,7 @@ from gpolicy.findings import NODES_LIKE, Located, Related, Span
 from gpolicy.ganeti.parameters import PARAMETERS, default_in, parameter_at
 from gpolicy.ganeti.vocabulary import Level, Path, Reach, Type, Value
 from gpolicy.guessing import did_you_mean_one_of, name_meant
+from gpolicy.light_dataclasses import dataclass
 from gpolicy.policy import model
 from gpolicy.policy.model import ClusterPolicy, Declared, GroupPolicy, Leaf, NodeSetPolicy
 from gpolicy.policy.scenario import Scenario, Sizes
