@@ -48,7 +48,7 @@ class Severity(StrEnum):
 _RANKS: Final = {severity: rank for rank, severity in enumerate(Severity)}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, order=True)
 class Span:
     """A place in a file: lines and columns from 1; the end column is behind the last character."""
 
@@ -58,15 +58,8 @@ class Span:
     end_line: int
     end_column: int
 
-    def __lt__(self, other: Span) -> bool:
-        return self._place < other._place
-
     def __str__(self) -> str:
         return f"{self.file}:{self.line}:{self.column}"
-
-    @property
-    def _place(self) -> tuple[str, int, int, int, int]:
-        return self.file, self.line, self.column, self.end_line, self.end_column
 
     def lies_within(self, around: Span) -> bool:
         """Return whether the place lies within another one."""

@@ -32,6 +32,8 @@ _SEARCH: Final = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFO
 _READ: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _CREATE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _LONGEST_GIT_FILE: Final = 64 * 1024  # bytes of a `.git` that is a file; it holds one path
+_real_home: Final = lru_cache(maxsize=1)(partial(os.path.realpath, strict=False))
+"""Each directory above each policy is compared with it."""
 _LONGEST_PREFIX: Final = 50  # letters of a name that a temporary name begins with; up to four bytes each
 
 
@@ -147,11 +149,6 @@ def is_common(directory: Path) -> bool:
         return bool(directory.stat().st_mode & stat.S_ISVTX)
     except OSError:
         return False
-
-
-@lru_cache(maxsize=1)  # each directory above each policy is compared with it
-def _real_home(home: str) -> str:
-    return os.path.realpath(home)
 
 
 def _has_repository(directory: Path) -> bool:

@@ -154,10 +154,7 @@ class Context:
 
     @cached_property
     def alike(self) -> dict[str, GroupPolicy]:
-        """Each group by its name, with the first that has all its values from the same bases: what they promise is one.
-
-        Their names, nodes and tags differ.
-        """
+        """Each group, by its name, with the first that has the same values of the same bases: they promise the same."""
         first: dict[tuple[int, ...], GroupPolicy] = {}
         parts = ((item, (item.leaves, item.hardware, item.limits, item.physical_volumes)) for item in self.groups)
         return {group.name: first.setdefault(tuple(map(id, values)), group) for group, values in parts}
@@ -274,9 +271,7 @@ class Context:
     def explicit(self) -> Iterator[tuple[Declared, Leaf]]:
         """Yield every explicit leaf with the object that it is declared for."""
         for declared in self.policy.objects:
-            for leaf in self.leaves(declared).values():
-                if leaf.value is not INHERIT:
-                    yield declared, leaf
+            yield from ((declared, leaf) for leaf in self.leaves(declared).values() if leaf.value is not INHERIT)
 
     def explicit_at(self, *paths: Path) -> Iterator[tuple[Declared, Leaf]]:
         """Yield the explicit leaves at one of `paths`, object by object."""
@@ -324,14 +319,12 @@ class Context:
 
     def minmax(self) -> Iterator[tuple[Declared, Leaf, tuple[Pair, ...]]]:
         """Yield every declared list of sizes with the object that declares it."""
-        for declared, leaf in self.explicit_at(MINMAX):
-            yield declared, leaf, self._own_pairs[id(declared)]
+        yield from ((declared, leaf, self._own_pairs[id(declared)]) for declared, leaf in self.explicit_at(MINMAX))
 
     def each_pair(self) -> Iterator[tuple[Declared, Pair]]:
         """Yield every declared size with the object that declares it."""
         for declared, _, pairs in self.minmax():
-            for pair in pairs:
-                yield declared, pair
+            yield from ((declared, pair) for pair in pairs)
 
     def spec_names(self, group: str | None) -> list[str] | None:
         """Return the names of the specs of a group (None: of all groups and the cluster), by name or place.

@@ -256,16 +256,12 @@ def total_of(leaves: tuple[Leaf, ...]) -> int:
 
 def kept_by_node(context: Context, group: GroupPolicy, *names: str) -> tuple[Leaf, ...]:
     """Return what hv_state says that a node keeps: of the hypervisors, the one with the greatest sum."""
-    if not context.once(_declares_hv_state):
+    if not any(path[0] == "hv_state" for path in context.declared_at):
         return ()
     paths = [[("hv_state", item, name) for name in names] for item in HYPERVISORS]
     found = [[context.effective(group, path) for path in of_one] for of_one in paths if context.declares(*of_one)]
     kept = (tuple(leaf for leaf in leaves if leaf is not None) for leaves in found)
     return max(kept, key=lambda kept: (total_of(kept), len(kept)), default=())
-
-
-def _declares_hv_state(context: Context) -> bool:
-    return any(path[0] == "hv_state" for path in context.declared_at)
 
 
 def volume_group(context: Context) -> str:

@@ -97,11 +97,9 @@ def access_inherit(context: Context) -> Iterator[Hit]:
 
 @error("GP102", stays=NO_PLAN)
 def not_expressible(context: Context) -> Iterator[Hit]:
-    unknown, sound = _unknown_in(context.version), set[tuple[int, Level]]()
+    unknown = _unknown_in(context.version)
     for declared in context.policy.objects:
         for leaf in context.leaves(declared).values():
-            if (key := (id(leaf), declared.level)) in sound:
-                continue  # of a base that many extend
             parameter = parameters.parameter_at(leaf.path)
             other = leaf.path in shared.IMAGES or (leaf.value is INHERIT and shared.is_access(leaf.path))
             if parameter is None or other or parameter.path in unknown:
@@ -111,7 +109,6 @@ def not_expressible(context: Context) -> Iterator[Hit]:
             value = RESET if leaf.value is INHERIT else leaf.value
             try:
                 checked(leaf.path, value, declared.level, version=context.version)
-                sound.add(key)
             except InexpressibleError as error:
                 fix = _lower_case(context, leaf) if leaf.path == ("mac_prefix",) else None
                 meant = fix.edits[0].text.strip("\"'") if fix else ""

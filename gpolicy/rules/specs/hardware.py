@@ -314,9 +314,7 @@ def _taking(context: Context, group: GroupPolicy) -> Iterator[_Figure]:
         *kept_by_node(context, group, "cpu_node"),
         *kept_disk(context, group),
     )
-    for leaf in kept:
-        if leaf.number > 0:
-            yield _of_leaf(context, group, leaf, 0)
+    yield from (_of_leaf(context, group, leaf, 0) for leaf in kept if leaf.number > 0)
     for path, usual in ((VCPU_RATIO, 1), (SPINDLE_RATIO, _SPINDLES_SHARED)):
         ratio = in_force(context, group, path)
         if ratio is not None and ratio.leaf is not None and ratio.number < 1:
