@@ -8,6 +8,7 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import Final, Generic, TypeVar
 
+from gpolicy import light_dataclasses as light
 from gpolicy.data import read_data
 from gpolicy.printable import clipped, count
 
@@ -48,7 +49,7 @@ class Severity(StrEnum):
 _RANKS: Final = {severity: rank for rank, severity in enumerate(Severity)}
 
 
-@dataclass(frozen=True, slots=True, order=True)
+@light.dataclass(frozen=True, slots=True, order=True)
 class Span:
     """A place in a file: lines and columns from 1; the end column is behind the last character."""
 
@@ -68,7 +69,7 @@ class Span:
         return self.file == around.file and inside
 
 
-@dataclass(frozen=True, slots=True)
+@light.dataclass(frozen=True, slots=True)
 class Located(Generic[_Value]):
     """A value of a document and its place."""
 
@@ -76,7 +77,7 @@ class Located(Generic[_Value]):
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@light.dataclass(frozen=True, slots=True)
 class Related:
     """Another place of a finding, and its relation to it."""
 

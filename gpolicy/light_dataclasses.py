@@ -2,8 +2,8 @@
 
 The library's `dataclasses` imports `inspect` and compiles each method of each class: 25 ms of processor time, while
 Ganeti's own hail answers in 9 ms. These compile `__init__` alone. They make classes with slots, and annotations must be
-text (`from __future__ import annotations`). Type checkers take them for the library's and hold `frozen`, which nothing
-does at run time. The library's functions (`fields`, `asdict`, `replace`) know these classes, too.
+text (`from __future__ import annotations`). Type checkers take them for the library's and hold `frozen` and `order`,
+which nothing does at run time. The library's functions (`fields`, `asdict`, `replace`) know these classes, too.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class _LibraryFields:
         return owner.__dataclass_fields__
 
 
-def _dataclass(*, slots: bool, frozen: bool = False) -> Callable[[type], type]:
+def _dataclass(*, slots: bool, frozen: bool = False, kw_only: bool = False, **_order: bool) -> Callable[[type], type]:
     if not slots:
         raise TypeError("a class has slots")
 
@@ -49,7 +49,7 @@ def _dataclass(*, slots: bool, frozen: bool = False) -> Callable[[type], type]:
         for name in ("__dict__", "__weakref__"):
             namespace.pop(name, None)
         namespace |= _methods(cls.__qualname__, tuple(name for name in names if name not in hidden), frozen=frozen)
-        namespace["__init__"] = _init(names, {**given, **hidden})
+        namespace["__init__"] = _init(names, {**given, **hidden}, "*, " if kw_only else "")
         namespace |= {"__slots__": names, "__match_args__": names, "__dataclass_fields__": _LibraryFields()}
         new = type(cls)(cls.__name__, cls.__bases__, namespace)
         new.__qualname__ = cls.__qualname__
@@ -58,8 +58,8 @@ def _dataclass(*, slots: bool, frozen: bool = False) -> Callable[[type], type]:
     return made
 
 
-def _init(names: tuple[str, ...], defaults: dict[str, object]) -> object:
-    parameters = ", ".join(f"{name}=defaults['{name}']" if name in defaults else name for name in names)
+def _init(names: tuple[str, ...], defaults: dict[str, object], star: str) -> object:
+    parameters = star + ", ".join(f"{name}=defaults['{name}']" if name in defaults else name for name in names)
     body = "\n".join(f"    self.{name} = {name}" for name in names)
     made: dict[str, object] = {}
     exec(f"def __init__(self, {parameters}):\n{body}", {"defaults": defaults}, made)  # noqa: S102 - names of fields
@@ -75,11 +75,14 @@ def _methods(title: str, names: tuple[str, ...], *, frozen: bool) -> dict[str, o
     def __hash__(self: object) -> int:  # noqa: N807
         return hash(values(self))
 
+    def __lt__(self: object, other: object) -> bool:  # noqa: N807
+        return bool(values(self) < values(other))
+
     def __repr__(self: object) -> str:  # noqa: N807
         return f"{title}({', '.join(f'{name}={getattr(self, name)!r}' for name in names)})"
 
     equality = {"__eq__": __eq__, "__hash__": __hash__ if frozen else None}
-    return {**equality, "__repr__": __repr__, "__replace__": _replace}
+    return {**equality, "__lt__": __lt__, "__repr__": __repr__, "__replace__": _replace}
 
 
 def _replace(value: Any, /, **changes: object) -> object:

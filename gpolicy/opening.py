@@ -16,7 +16,7 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Final
 
@@ -32,6 +32,8 @@ _SEARCH: Final = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFO
 _READ: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _CREATE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _LONGEST_GIT_FILE: Final = 64 * 1024  # bytes of a `.git` that is a file; it holds one path
+_real_home: Final = lru_cache(maxsize=1)(partial(os.path.realpath, strict=False))
+"""Each directory above each policy is compared with it."""
 _LONGEST_PREFIX: Final = 50  # letters of a name that a temporary name begins with; up to four bytes each
 
 
@@ -141,7 +143,7 @@ def is_common(directory: Path) -> bool:
 
     Such are /, /etc, the home directory of the user, and directories like /tmp, where all may write (sticky).
     """
-    if directory in (Path(directory.anchor), Path("/etc"), real_path(Path("~").expanduser())):
+    if str(directory) in (directory.anchor, "/etc", _real_home(os.path.expanduser("~"))):  # noqa: PTH111
         return True
     try:
         return bool(directory.stat().st_mode & stat.S_ISVTX)

@@ -52,6 +52,22 @@ class Changing:
     number: int
 
 
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class FullPlace:
+    """A place."""
+
+    line: int
+    column: int = 1
+
+
+@light.dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class LightPlace:
+    """A place."""
+
+    line: int
+    column: int = 1
+
+
 BOTH = pytest.mark.parametrize("kind", [Full, Light])
 
 
@@ -71,6 +87,15 @@ def test_values_are_equal_by_their_compared_fields(kind: type[Full]) -> None:
     assert kind("a", known=1.0) == kind("a", known=2.0) != kind("b")
     assert len({kind("a", known=1.0), kind("a"), kind("b")}) == 2
     assert hash(kind("a")) == hash(("a", ()))
+
+
+@pytest.mark.parametrize("kind", [FullPlace, LightPlace])
+def test_values_are_sorted_by_their_fields_which_are_given_by_name(kind: type[FullPlace]) -> None:
+    places = [kind(line=2, column=1), kind(line=1, column=3), kind(line=1)]
+    assert [(place.line, place.column) for place in sorted(places)] == [(1, 1), (1, 3), (2, 1)]
+    assert max(places) == places[0] > min(places)
+    with pytest.raises(TypeError, match="positional"):
+        kind(1)  # type: ignore[call-arg]
 
 
 def test_a_value_that_changes_has_no_hash() -> None:

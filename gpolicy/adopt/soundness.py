@@ -99,15 +99,11 @@ def _places(policy: Policy) -> Iterator[tuple[Span, Place]]:
     for declared in policy.objects:
         nodes = declared.nodes if isinstance(declared, NodeSetPolicy) else None
         for label in [declared.label] if nodes is None else [f"node/{node.value}" for node in nodes]:
-            for path, leaf in declared.leaves.items():
-                yield leaf.span, (label, ".".join(path))
-            for tag in declared.tags or ():
-                yield tag.span, (label, f"tag {tag.value}")
+            yield from ((leaf.span, (label, ".".join(path))) for path, leaf in declared.leaves.items())
+            yield from ((tag.span, (label, f"tag {tag.value}")) for tag in declared.tags or ())
     for rules in policy.tag_rules:
-        for tag in rules.tags:
-            yield tag.span, ("cluster", f"tag {tag.value}")
-    for group in policy.groups.values():
-        yield group.span, (group.label, "")
+        yield from ((tag.span, ("cluster", f"tag {tag.value}")) for tag in rules.tags)
+    yield from ((group.span, (group.label, "")) for group in policy.groups.values())
 
 
 def with_guards(files: Mapping[str, str], state: ClusterState) -> dict[str, str]:

@@ -130,8 +130,7 @@ def possible_moves(nodes: Nodes, instance: Instance, rules: MoveRules) -> Iterat
         kinds = _replacements(rules, fails_over=fails_over, offline=offline)
     for target, node in nodes.items():
         if not node.facts.offline and target not in {instance.primary, instance.secondary}:
-            for kind in kinds:
-                yield InstanceMove(kind, instance, target)
+            yield from (InstanceMove(kind, instance, target) for kind in kinds)
 
 
 def _replacements(rules: MoveRules, *, fails_over: bool, offline: bool) -> list[MoveKind]:

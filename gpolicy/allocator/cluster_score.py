@@ -39,10 +39,6 @@ def _instances(node: Node) -> float:
     return float(len(node.primaries) + len(node.secondaries))
 
 
-def _shared_tags(node: Node) -> float:
-    return float(sum(node.exclusion_tags.values()) - len(node.exclusion_tags))
-
-
 _DEVIATION, _SUM, _OFFLINE_SUM, _TAG_MAP = Aggregate
 COMPONENTS = (
     Component("free_mem_cv", 0.5, _DEVIATION, lambda node: node.ratio_memory),
@@ -56,7 +52,7 @@ COMPONENTS = (
     Component("mem_load_cv", 1.0, _DEVIATION, lambda node: node.load[1]),
     Component("disk_load_cv", 1.0, _DEVIATION, lambda node: node.load[2]),
     Component("net_load_cv", 1.0, _DEVIATION, lambda node: node.load[3]),
-    Component("pri_tags_score", 2.0, _SUM, _shared_tags),
+    Component("pri_tags_score", 2.0, _SUM, lambda node: float(sum(each - 1 for each in node.exclusion_tags.values()))),
     Component("spindles_cv", 0.5, _DEVIATION, lambda node: divide(node.instance_spindles, node.facts.high_spindles)),
     Component("free_mem_cv_forth", 0.5, _DEVIATION, lambda node: node.forth_ratio_memory),
     Component("free_disk_cv_forth", 0.5, _DEVIATION, lambda node: node.forth_ratio_disk),

@@ -145,9 +145,7 @@ class _Prefixes:
 
     def of(self, tags: Iterable[str]) -> Iterator[str]:
         """Yield the tags that begin with one of the prefixes."""
-        for tag in tags:
-            if any(tag[:length] in self._prefixes for length in self._lengths):
-                yield tag
+        yield from (tag for tag in tags if any(tag[:length] in self._prefixes for length in self._lengths))
 
 
 @lru_cache(maxsize=16)  # every node and instance of a cluster asks

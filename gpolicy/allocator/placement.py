@@ -201,8 +201,7 @@ def try_each(
             after = replaced(half, secondary, new_secondary)
             yield (primary, other), Placement((new_primary, new_secondary), placed, total_score(after, weights))
 
-    for primary, others in candidates.pairs:
-        yield list(with_each(primary, others))
+    yield from (list(with_each(primary, others)) for primary, others in candidates.pairs)
 
 
 def with_primary(node: Node, instance: Instance, *, force: bool) -> Node | FailReason:

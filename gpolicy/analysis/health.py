@@ -162,8 +162,7 @@ class LocationFacts:
             for tag in merge.tags_of(merge.EXCLUSION_PREFIX, self.tags, tuple(item.tags)):
                 for place in places(item):
                     found.setdefault((tag, place), []).append(item)
-        for tag, place in sorted(found):
-            yield tag, place, found[tag, place]
+        yield from ((tag, place, found[tag, place]) for tag, place in sorted(found))
 
     def _places(self, nodes: Sequence[LiveNode]) -> Iterator[tuple[str | None, tuple[str, ...]]]:
         """Yield the places for instances with the same exclusion tag: nodes, then each kind of failure domain.

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import date
-from functools import partial
+from functools import cache, partial
 from os.path import relpath
 from pathlib import Path
 from typing import Final
@@ -20,7 +20,7 @@ from gpolicy.checking.baseline import Baseline, baseline_text, fingerprint, key_
 from gpolicy.checking.catalogue import CATALOGUE, FLEET_RULES, RULES, find_rule, rules_named
 from gpolicy.checking.consequences import folded, is_said_better, one_for_each_missing
 from gpolicy.checking.context import NO_FORECAST, Context, Forecast
-from gpolicy.checking.rule import Fleet, Hit, When
+from gpolicy.checking.rule import Fleet, Hit, Rule, When
 from gpolicy.checking.settings import DEFAULT, Settings, idle_globs
 from gpolicy.checking.settings_tables import NONE, Overrides, settings_for, settings_of_each
 from gpolicy.cluster.state import ClusterState
@@ -96,18 +96,17 @@ class Examination:
         """Sift what is found; return the codes of the rules that ran and could find all that they are for."""
         sieve.take(_structure_hits(self.policy))
         codes = set(_ALWAYS_RUN - context.settings.ignored)
-        for rule in sorted(RULES, key=lambda rule: When.LAST in rule.when):
-            said_elsewhere = self.to_plan and When.NO_PLAN in rule.when
+        unfit = When.STATE if context.state is None else When.NO_STATE
+        unfit |= When.ALWAYS if context.whole else When.WHOLE
+        unfit |= When.NO_PLAN if self.to_plan else When.ALWAYS
+        for rule, is_last in _rules_without(RULES, unfit, context.settings.asked):
             is_silent = rule.silent_after != () and any(
                 item.severity is Severity.ERROR and item.code.startswith(rule.silent_after) for item in sieve.kept
             )
-            unfit = (When.STATE if context.state is None else When.NO_STATE) in rule.when
-            unfit = unfit or (When.WHOLE in rule.when and not context.whole)
-            unfit = unfit or (When.ASKED in rule.when and rule.info.code not in context.settings.asked)
-            if said_elsewhere or is_silent or unfit or not context.settings.can_count(rule.info):
+            if is_silent or not context.settings.can_count(rule.info):
                 continue
             code = rule.info.code
-            hits = rule.check(context, tuple(sieve.kept)) if When.LAST in rule.when else context.found_by(code)
+            hits = rule.check(context, tuple(sieve.kept)) if is_last else context.found_by(code)
             sieve.take(hit for hit in hits if not is_said_better(rule, hit, context))
             if rule.knows_enough(context):
                 codes.add(code)
@@ -141,6 +140,15 @@ class Examination:
             found += counting(baseline.stale(met, policy.paths, ran) if is_whole else ())
             found.sort(key=Finding.sort_key)
         return found
+
+
+@cache  # for hundreds of policies the answer is the same
+def _rules_without(rules: tuple[Rule, ...], unfit: When, asked: frozenset[str]) -> list[tuple[Rule, bool]]:
+    """Return those rules that run at none of these times, and not those to be asked for that are not; at the end those
+    that run last, for which the second value is true.
+    """
+    fit = [rule for rule in rules if not rule.when & unfit and (When.ASKED not in rule.when or rule.info.code in asked)]
+    return sorted(((rule, When.LAST in rule.when) for rule in fit), key=lambda pair: pair[1])
 
 
 def check_fleet(policies: Sequence[Policy]) -> list[list[Hit]]:
@@ -187,7 +195,7 @@ class _Sieve:
 def _structure_hits(policy: Policy) -> Iterator[Hit]:
     """Yield the findings about structure, each with the object in whose document it stands."""
     documents: dict[str, list[tuple[Span, str]]] = defaultdict(list)
-    for declared in policy.objects:
+    for declared in policy.objects if policy.findings else ():
         documents[declared.document.file].append((declared.document.value_span(()), declared.label))
     for finding in policy.findings:
         place = finding.span

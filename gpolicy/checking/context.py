@@ -98,7 +98,7 @@ class Context:
     _found: dict[str, tuple[Hit, ...]] = field(default_factory=dict, init=False)
     _done: dict[object, Any] = field(default_factory=dict, init=False)
 
-    @property
+    @cached_property
     def version(self) -> str:
         """The release of Ganeti to check for: the one that was asked for, the observed cluster's, or the policy's."""
         return self.settings.ganeti_version or self.policy.version
@@ -110,11 +110,10 @@ class Context:
 
     @cached_property
     def _leaves(self) -> dict[str, Leaves]:
-        is_sound = _Soundness([item for item in self.policy.findings if item.severity is Severity.ERROR])
-        return {
-            item.label: {path: leaf for path, leaf in item.leaves.items() if is_sound(leaf)}
-            for item in self.policy.objects
-        }
+        """The own leaves of each object; empty where all are sound, as in most policies."""
+        errors = [item for item in self.policy.findings if item.severity is Severity.ERROR]
+        is_sound, objects = _Soundness(errors), self.policy.objects if errors else ()
+        return {item.label: {path: leaf for path, leaf in item.leaves.items() if is_sound(leaf)} for item in objects}
 
     @cached_property
     def declared_at(self) -> dict[Path, list[tuple[Declared, Leaf]]]:
@@ -125,8 +124,9 @@ class Context:
         return found
 
     @cached_property
-    def _own_pairs(self) -> dict[str, tuple[Pair, ...]]:
-        return {declared.label: pairs_of(leaf) for declared, leaf in self.explicit_at(MINMAX)}
+    def _own_pairs(self) -> dict[int, tuple[Pair, ...]]:
+        """The sizes of each object that declares some, by its identity."""
+        return {id(declared): pairs_of(leaf) for declared, leaf in self.explicit_at(MINMAX)}
 
     def once(self, work: Callable[[Context], _Result]) -> _Result:
         """Return what `work` makes of the policy and the cluster; however many rules ask, it is done once."""
@@ -147,12 +147,19 @@ class Context:
 
     # --- objects -----------------------------------------------------------------------------------------------
 
-    @property
+    @cached_property
     def groups(self) -> list[GroupPolicy]:
         """The declared groups that are to exist."""
         return [group for group in self.policy.groups.values() if group.removed is None]
 
-    @property
+    @cached_property
+    def alike(self) -> dict[str, GroupPolicy]:
+        """Each group, by its name, with the first that has the same values of the same bases: they promise the same."""
+        first: dict[tuple[int, ...], GroupPolicy] = {}
+        parts = ((item, (item.leaves, item.hardware, item.limits, item.physical_volumes)) for item in self.groups)
+        return {group.name: first.setdefault(tuple(map(id, values)), group) for group, values in parts}
+
+    @cached_property
     def cluster_and_groups(self) -> list[ClusterPolicy | GroupPolicy]:
         """The cluster, if it is declared, and the groups that are to exist."""
         cluster = [self.policy.cluster] if self.policy.cluster else []
@@ -233,13 +240,13 @@ class Context:
 
     def leaves(self, declared: Declared) -> Leaves:
         """Return all own leaves of an object, explicit and inherit."""
-        return self._leaves[declared.label]
+        return self._leaves[declared.label] if self._leaves else declared.leaves
 
     def own(self, declared: Declared, path: Path) -> Leaf | None:
         """Return the explicit own leaf at `path`, or None."""
         if path not in self.declared_at:  # rules ask for far more than policies declare
             return None
-        leaf = self._leaves[declared.label].get(path)
+        leaf = (self._leaves[declared.label] if self._leaves else declared.leaves).get(path)
         return None if leaf is None or leaf.value is INHERIT else leaf
 
     def is_unknown(self, declared: Declared | None, path: Path) -> bool:
@@ -247,7 +254,7 @@ class Context:
         if declared is None:
             roots = (document.root for document in self.policy.broken)
             return any(isinstance(root, dict) and root.get("kind") == "Cluster" for root in roots)
-        return path in declared.leaves and path not in self._leaves[declared.label]
+        return path in declared.leaves and path not in self.leaves(declared)
 
     def cluster_leaf(self, path: Path) -> Leaf | None:
         """Return what the policy declares for the cluster at `path`, or None."""
@@ -264,9 +271,7 @@ class Context:
     def explicit(self) -> Iterator[tuple[Declared, Leaf]]:
         """Yield every explicit leaf with the object that it is declared for."""
         for declared in self.policy.objects:
-            for leaf in self._leaves[declared.label].values():
-                if leaf.value is not INHERIT:
-                    yield declared, leaf
+            yield from ((declared, leaf) for leaf in self.leaves(declared).values() if leaf.value is not INHERIT)
 
     def explicit_at(self, *paths: Path) -> Iterator[tuple[Declared, Leaf]]:
         """Yield the explicit leaves at one of `paths`, object by object."""
@@ -286,7 +291,7 @@ class Context:
 
     def combined(self, *paths: Path) -> Iterator[tuple[ClusterPolicy | GroupPolicy, tuple[Leaf, ...]]]:
         """Yield cluster and groups in which all `paths` are known, and not all of them only from the cluster."""
-        for declared in self.cluster_and_groups if self.declares(*paths) else ():
+        for declared in self.cluster_and_groups if all(path in self.declared_at for path in paths) else ():
             leaves = tuple(self.effective(declared, path) for path in paths)
             if all(leaves) and any(self.own(declared, path) for path in paths):
                 yield declared, cast(tuple[Leaf, ...], leaves)
@@ -300,9 +305,9 @@ class Context:
 
     def pairs(self, declared: Declared) -> tuple[Pair, ...]:
         """Return the sizes that hold for a cluster or group; none where the policy declares none."""
-        own = self._own_pairs.get(declared.label)
-        if own is None and declared.level is Level.GROUP and self.policy.cluster is not None:
-            own = self._own_pairs.get(self.policy.cluster.label)
+        own = self._own_pairs.get(id(declared))
+        if own is None and declared.level is Level.GROUP:
+            own = self._own_pairs.get(id(self.policy.cluster))
         return own or ()
 
     def lost_pairs(self, declared: Declared) -> tuple[Pair, ...]:
@@ -314,14 +319,12 @@ class Context:
 
     def minmax(self) -> Iterator[tuple[Declared, Leaf, tuple[Pair, ...]]]:
         """Yield every declared list of sizes with the object that declares it."""
-        for declared, leaf in self.explicit_at(MINMAX):
-            yield declared, leaf, self._own_pairs[declared.label]
+        yield from ((declared, leaf, self._own_pairs[id(declared)]) for declared, leaf in self.explicit_at(MINMAX))
 
     def each_pair(self) -> Iterator[tuple[Declared, Pair]]:
         """Yield every declared size with the object that declares it."""
         for declared, _, pairs in self.minmax():
-            for pair in pairs:
-                yield declared, pair
+            yield from ((declared, pair) for pair in pairs)
 
     def spec_names(self, group: str | None) -> list[str] | None:
         """Return the names of the specs of a group (None: of all groups and the cluster), by name or place.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, cast
 
 from gpolicy.findings import Related, Span
@@ -28,11 +28,12 @@ class Pair:
     name: str | None
     minimum: Mapping[str, int]
     maximum: Mapping[str, int]
+    possible: bool = field(init=False)
+    """Whether any size lies in it: no min above its max."""
 
-    @property
-    def possible(self) -> bool:
-        """Whether any size lies in it: no min above its max."""
-        return all(self.minimum[parameter] <= self.maximum[parameter] for parameter in SPEC_PARAMETERS)
+    def __post_init__(self) -> None:
+        possible = all(self.minimum[parameter] <= self.maximum[parameter] for parameter in SPEC_PARAMETERS)
+        object.__setattr__(self, "possible", possible)
 
     @property
     def word(self) -> str:

@@ -69,7 +69,7 @@ class When(Flag):
     ASKED = auto()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Rule:
     """One rule: its documentation, and the function that yields what is wrong with a policy, or with a `Fleet`.
 
@@ -93,10 +93,10 @@ class Rule:
     silent_after: tuple[str, ...] = ()
     better: tuple[tuple[Same | str, tuple[str, ...]], ...] = ()
 
-    def check(self, context: Context, found: Sequence[Finding] = ()) -> Iterator[Hit]:
+    def check(self, context: Context, found: Sequence[Finding] | None = None) -> Iterator[Hit]:
         """Yield what is wrong, after others found this much. An exception is a fault of gpolicy and ends the run."""
         parameters = {item.name: context.settings.parameter(self.info, item.name) for item in self.info.parameters}
-        given = (context, found) if When.TOLD in self.when else (context,)
+        given = (context,) if found is None or When.TOLD not in self.when else (context, found)
         return map(self.named, self.find(*given, **parameters))
 
     def check_fleet(self, fleet: Fleet) -> Iterator[Hit]:
@@ -117,9 +117,9 @@ class Rule:
 
     def knows_enough(self, context: Context) -> bool:
         """Return whether the rule can find all that it is for: no state is missing that could show more."""
-        declared = [context.cluster_leaf(path) is not None for path in self.unless_declared]
-        has_state = context.state is not None or When.MORE_WITH_STATE not in self.when
-        return has_state or (declared != [] and all(declared))
+        if context.state is not None or When.MORE_WITH_STATE not in self.when:
+            return True
+        return self.unless_declared != () and all(context.cluster_leaf(path) for path in self.unless_declared)
 
 
 _UNNAMED: Final = RuleInfo(code="", name="", severity=Severity.ERROR)

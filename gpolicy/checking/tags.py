@@ -231,6 +231,8 @@ class _Patterns(Generic[_Owner]):
 
     def taking_in(self, entry: str) -> Iterator[_Owner]:
         """Yield whose patterns surely match all that a name or pattern matches."""
+        if not self.by_letters:
+            return
         text = next(iter(_examples(entry)), entry) if model.is_glob(entry) else entry
         if len(self.by_letters) <= _FEW:
             letters = {part for part in self.by_letters if part in text}

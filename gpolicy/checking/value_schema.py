@@ -57,15 +57,11 @@ Judgement = tuple[list[Mistake], list[tuple[int, Breach]]]
 
 def children(schema: Schema) -> Iterator[tuple[Pointer, Any]]:
     """Yield the schemas directly inside one, with their places."""
-    for keyword in SCHEMAS:
-        if keyword in schema:
-            yield (keyword,), schema[keyword]
+    yield from (((keyword,), schema[keyword]) for keyword in SCHEMAS if keyword in schema)
     for keyword in SCHEMAS_BY_NAME:
-        for name, below in schema.get(keyword, {}).items():
-            yield (keyword, name), below
+        yield from (((keyword, name), below) for name, below in schema.get(keyword, {}).items())
     for keyword in SCHEMA_LISTS:
-        for index, below in enumerate(schema.get(keyword, ())):
-            yield (keyword, index), below
+        yield from (((keyword, index), below) for index, below in enumerate(schema.get(keyword, ())))
 
 
 def _inside(schema: Any, place: Pointer = ()) -> Iterator[tuple[Pointer, Schema]]:

@@ -206,8 +206,7 @@ def consent_lines(plan: Procedure, destination: str, intention: Intention) -> It
     signed = f"signed by {plan.signer}" if plan.signer is not None else "signature not asked for"
     yield f"  {noun} {plan.digest}, {signed}"
     yield from (f"  {word}" for word in plan.provenance.words(plan.source, plan.snapshot))
-    for title in intention.skipped:
-        yield f"   done  {title}"
+    yield from (f"   done  {title}" for title in intention.skipped)
     for task in intention.tasks:
         yield f"  {task.step:>5}. {task.title}"
         yield from (f"         {effect_words(effect)}" for effect in task.command.effects)
@@ -218,10 +217,8 @@ def consent_lines(plan: Procedure, destination: str, intention: Intention) -> It
         yield f"  guard {guard.name}{about}: {guard.message}"
     for item in plan.unreadable if isinstance(plan, Plan) and not back else ():
         yield f"  not compared when the plan was made: {item.object} {'.'.join(item.path)}"
-    for lost in intention.lost:
-        yield f"  NOT RESTORED: {lost}"
-    for note in intention.notes:
-        yield f"  note: {note}"
+    yield from (f"  NOT RESTORED: {lost}" for lost in intention.lost)
+    yield from (f"  note: {note}" for note in intention.notes)
 
 
 def can_ask() -> bool:

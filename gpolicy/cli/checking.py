@@ -101,7 +101,8 @@ def check(request: CheckRequest) -> int:
     if request.write_baseline is not None:
         return _write_baseline(checked, request.write_baseline, request)
     if looks_at_settings and checked:  # which other verbs would find later
-        mistakes = settings_mistakes(item.policy.root or Path() for item in checked)
+        roots = {item.settings.source: item.policy.root or Path() for item in checked}  # one for each settings file
+        mistakes = settings_mistakes(roots.values())
         checked = [replace(checked[0], findings=[*checked[0].findings, *mistakes]), *checked[1:]]
     checked = with_new(checked, base_of(request.clusters.changed_since), checker.check)
     return show_report(_report(checked, request), request.shown.display, also=request.shown.files)
@@ -166,6 +167,10 @@ def with_members(targets: Targets) -> Targets:
     with working("reading the policies of all clusters"):
         for cluster in clusters:
             with suppress(gpolicy.GpolicyError, OSError):
+                known = targets.policies.get(real_path(cluster.policy)) if cluster.policy else None
+                if known is not None and len({os.path.dirname(name) for name in known.paths}) == 1:  # noqa: PTH120
+                    policies[real_path(known.root or "")] = known  # a policy in one directory is one
+                    continue
                 for root in policy_roots(as_named(cluster.policy)) if cluster.policy else ():
                     policies[real_path(root)] = targets.policies.get(real_path(root)) or gpolicy.load_policy(root)
         members = members_of(list(policies), list(policies.values()))

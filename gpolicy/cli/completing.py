@@ -120,8 +120,7 @@ def _htools(before: list[str]) -> Choices:
         yield "hbal", "Which moves balance a node group"
         yield "hroller", "Which nodes can be rebooted together"
         return
-    for option in options_of(before[0]):
-        yield f"--{option.long}", option.help
+    yield from ((f"--{option.long}", option.help) for option in options_of(before[0]))
     yield FILES, ""
 
 

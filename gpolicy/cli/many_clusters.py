@@ -24,7 +24,6 @@ from gpolicy.cli.terminal import StatusLine, complain, write_long
 from gpolicy.cluster.record import Record
 from gpolicy.cluster.sources import SCHEMES, Contact, contact
 from gpolicy.errors import ExitCode, GpolicyError, UsageError
-from gpolicy.findings import Finding
 from gpolicy.fleet.choosing import labelled_clusters
 from gpolicy.fleet.workers import Failed, Watcher, work_side_by_side
 from gpolicy.json_values import Document, Key, Many, Maybe, Shape, json_text, version_key
@@ -316,7 +315,8 @@ def list_clusters(path: Path | None, labels: Sequence[str], shown: Outputs, look
     seen = look(targets, [cluster.name for cluster in named]) if look else [None] * len(targets)
     pairs = zip(targets, seen, strict=True)
     silent = [f"{target.name}: {item.reason}" for target, item in pairs if isinstance(item, Failed)]
-    mistake = next((_one_line(found) for found in settings_mistakes([path or Path()])), "")
+    told = ((f"{found.span}: {found.message}", found.hint) for found in settings_mistakes([path or Path()]))
+    mistake = next(("; ".join(filter(None, parts)) for parts in told), "")
     now = time.strftime(FORM, time.gmtime())
     verdict = count(len(targets), "cluster")
     if silent or not offline:
@@ -338,10 +338,6 @@ def list_clusters(path: Path | None, labels: Sequence[str], shown: Outputs, look
         own={"json": lambda: json_text(CLUSTERS_DOCUMENT.data((list(zip(targets, seen, strict=True)), mistake)))},
     )
     return show_report(report, shown.display, report_file(shown, "clusters"), also=shown.files)
-
-
-def _one_line(found: Finding) -> str:
-    return "; ".join(filter(None, (f"{found.span}: {found.message}", found.hint)))
 
 
 def look_at(targets: Sequence[Target], _names: Collection[str], *, seconds: float) -> Sequence[Seen]:

@@ -214,7 +214,6 @@ def targets_of(asked: Clusters, path: Path | None = None, *, volumes: bool = Fal
     chosen = labelled_clusters(known, asked.label or ())
 
     def read(path: Path) -> gpolicy.Policy:
-
         policies[real_path(path)] = gpolicy.load_policy(as_named(path))
         return policies[real_path(path)]
 

@@ -65,9 +65,7 @@ def position(path: Path) -> tuple[int, Path]:
 
 
 def _pattern(path: Path) -> Path:
-    if len(path) == 4 and path[0] == "disk_state":
-        return (*path[:2], "*", path[3])
-    return path
+    return (*path[:2], "*", path[3]) if len(path) == 4 and path[0] == "disk_state" else path
 
 
 @cache

@@ -9,7 +9,7 @@ from typing import Any, Final, TypeVar, cast
 from gpolicy.findings import Finding, Located, Related
 from gpolicy.ganeti.vocabulary import Path
 from gpolicy.policy.kinds import KIND_NAMES
-from gpolicy.policy.model import Declared, Hardware, Leaf, Leaves
+from gpolicy.policy.model import ClusterPolicy, Declared, GroupPolicy, Hardware, Leaf, Leaves, NodeSetPolicy
 from gpolicy.policy.source_file import ALIAS_BOMB, EXTENDS_CONFLICT, EXTENDS_CYCLE, YamlDocument
 
 Object = TypeVar("Object", bound=Declared)
@@ -150,7 +150,12 @@ class Extender:
         return None
 
 
-_NEVER_TAKEN: Final = frozenset({"template", "extends", "renamed_from", "removed"})
+_NEVER_TAKEN: Final = ("name", "document", "span", "leaves", "template", "extends", "renamed_from", "removed")
+_TAKEN: Final[dict[type, list[tuple[str, Any]]]] = {
+    kind: [(item.name, item.default) for item in fields(kind) if item.name not in _NEVER_TAKEN]
+    for kind in (ClusterPolicy, GroupPolicy, NodeSetPolicy, Hardware)
+}
+"""What an object takes from its bases, each with its value where nothing is written."""
 
 
 def _merge(declared: Object, bases: list[Object], report: Callable[[Finding], None]) -> Object:
@@ -179,24 +184,26 @@ def _merge(declared: Object, bases: list[Object], report: Callable[[Finding], No
             layers[path].put(leaf)
         else:
             leaves[path] = leaf
-    whole = replace(declared, leaves={path: item.leaf() for path, item in layers.items()} | leaves)
-    for base in reversed(bases):  # the nearest wins
-        whole = _filled(whole, base)
-    return whole
+    is_as_base = len(bases) == 1 and not declared.leaves
+    whole = bases[0].leaves if is_as_base else {path: item.leaf() for path, item in layers.items()} | leaves
+    return _filled(declared, bases[::-1], leaves=whole)
 
 
-def _filled(own: Values, base: Values) -> Values:
-    """Return `own` with the values of its base: in mappings of settings by key, else where its own is not written."""
-    taken: dict[str, Any] = {}
-    for field in fields(own):
-        value, below = getattr(own, field.name), getattr(base, field.name)
-        if field.name in ("limits", "physical_volumes"):
-            taken[field.name] = {**below, **value}
-        elif field.name == "hardware" and value and below:
-            taken[field.name] = _filled(value, below)
-        elif field.name not in _NEVER_TAKEN and value == field.default:
-            taken[field.name] = below
-    return replace(own, **taken)
+def _filled(own: Values, bases: list[Values], **found: Any) -> Values:
+    """Return `own` with what is `found`, and with the values of its bases, the nearest first.
+
+    In mappings of settings by key, else where its own is not written. What is the same as in a base is the same object.
+    """
+    for base in bases:
+        for name, default in _TAKEN[type(own)]:
+            value, below = found[name] if name in found else getattr(own, name), getattr(base, name)
+            if name in ("limits", "physical_volumes"):
+                found[name] = {**below, **value} if value else below
+            elif name == "hardware" and value and below:
+                found[name] = _filled(value, [below])
+            elif value == default:
+                found[name] = below
+    return replace(own, **found)
 
 
 class _Layers:

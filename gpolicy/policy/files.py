@@ -72,10 +72,11 @@ class Boundary:
         """Return the resolved name, and the directory that it must not leave."""
         real, plain = self._resolved(name)
         root = self.root if real == plain else self.links
-        if not real.is_relative_to(root):
+        above = len(root.parts)
+        if real.parts[:above] != root.parts:
             through = "leads out of" if real == plain else "is a symbolic link out of"
             raise opening.OutsideError(f"{through} {root}")
-        if ".git" in real.relative_to(root).parts:
+        if ".git" in real.parts[above:]:
             raise opening.OutsideError("leads to what git keeps for itself")
         return real, root
 
@@ -84,10 +85,13 @@ class Boundary:
         try:
             whole = os.path.abspath(name)  # noqa: PTH100 (links are not to be followed)
             common = os.path.commonpath((whole, self.named))
-            plain = opening.real_path(common) / relpath(whole, common)
+            home = self.home if common == str(self.named) else opening.real_path(common)
+            rest = whole[len(common) :].lstrip("/")
+            plain = home / rest
+            is_real = "/" not in rest and not plain.is_symlink()  # most files lie right in a directory of the policy
         except ValueError as error:
             raise OSError(opening.reason(error)) from None
-        return opening.real_path(whole), plain
+        return plain if is_real else opening.real_path(whole), plain
 
 
 def boundary(path: Path) -> Boundary:

@@ -263,9 +263,7 @@ class _Loader:
         if resolved not in self._bases:
             before = len(self._broken)
             loaded = self._load_base(path, declared, name)
-            found = [item for item in loaded if real_path(item.document.file) == resolved]
-            unread = [item for item in self._broken[before:] if real_path(item.file) == resolved]
-            self._bases[resolved] = Bases(found, unread)
+            self._bases[resolved] = Bases(loaded, self._broken[before:])
         return self._bases[resolved]
 
     def _load_base(self, path: Path, declared: Declared, name: Located[str]) -> list[Declared]:

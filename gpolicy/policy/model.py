@@ -341,6 +341,7 @@ _RANGE: Final = re.compile(r"([^\[\]!-])-([^\]])")
 _NUMBERS: Final = re.compile(r"(?!.-.$)([0-9]{1,9})-([0-9]{1,9})")
 
 
+@lru_cache(maxsize=1024)  # several rules ask of each pattern
 def unlikely(pattern: str) -> str:
     """Return why a name or pattern can match no node, or not those that are meant; or nothing."""
     if not pattern:

@@ -28,8 +28,7 @@ _FIELDS: Final = {
 def build_scenarios(document: YamlDocument, report: Report) -> Iterator[scenario.Scenario]:
     """Yield the tests of a document; findings about values go to `report`."""
     builder = _Builder(document, report)
-    for index, written in enumerate(document.root["tests"]):
-        yield builder.build(written, ("tests", index))
+    yield from (builder.build(written, ("tests", index)) for index, written in enumerate(document.root["tests"]))
 
 
 class _Builder(DocumentReader):

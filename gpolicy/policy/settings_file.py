@@ -170,20 +170,23 @@ def named_settings_file(path: Path) -> SettingsFile:
 
 def _read(path: Path, within: Boundary | None) -> SettingsFile | None:
     """Return a file in a boundary, or one that was named (None); None for another pyproject.toml without settings."""
-    text = _text(path, within)
-    if path.name == PROJECT_NAME and within is not None and "gpolicy" not in text:
-        return None  # not ours to judge: whether it is TOML is for others to say
-    found = _parsed(path, text)
+    found = _parsed(path, _content(path, within), is_named=within is None)
     if found is None and within is None:
         raise InputError(f"{path}: no [tool.gpolicy] in it", hint="name another file, or use --isolated")
     return found
 
 
 @lru_cache(maxsize=64)  # one file is the settings of many policies
-def _parsed(path: Path, text: str) -> SettingsFile | None:
-    """Return the file `path` with this text; None for a pyproject.toml without settings."""
+def _parsed(path: Path, content: bytes, *, is_named: bool) -> SettingsFile | None:
+    """Return the file `path` with this content; None for a pyproject.toml without settings."""
     import tomllib  # noqa: PLC0415 (most policies have no settings)
 
+    try:
+        text = content.decode("utf-8-sig").replace("\r\n", "\n")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: not UTF-8 text (byte {error.start})") from None
+    if path.name == PROJECT_NAME and not is_named and "gpolicy" not in text:
+        return None  # not ours to judge: whether it is TOML is for others to say
     parts, line = longest_key(text)
     if parts > _MAX_PARTS:  # which Python's reader would need memory for by the square
         raise InputError(f"{path}:{line}: a key of {parts} parts", hint="keys of settings have at most three parts")
@@ -198,19 +201,15 @@ def _parsed(path: Path, text: str) -> SettingsFile | None:
     return SettingsFile(path, text, tool["gpolicy"], ("tool", "gpolicy")) if is_ours else None
 
 
-def _text(path: Path, within: Boundary | None) -> str:
+def _content(path: Path, within: Boundary | None) -> bytes:
     try:
-        data = read_named(path, _MAX_BYTES) if within is None else within.read(path, _MAX_BYTES)
+        return read_named(path, _MAX_BYTES) if within is None else within.read(path, _MAX_BYTES)
     except FileNotFoundError:
         raise InputError(f"{path}: no such file", hint=path_meant(path)) from None
     except OSError as error:
         outside = isinstance(error, OutsideError)
         hint = "name the settings with --config, or use --isolated" if outside else "are these the settings of gpolicy?"
         raise InputError(f"{path}: {reason(error)}", hint=hint) from None
-    try:
-        return data.decode("utf-8-sig").replace("\r\n", "\n")
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path}: not UTF-8 text (byte {error.start})") from None
 
 
 def _not_toml(error: ValueError | RecursionError) -> str:

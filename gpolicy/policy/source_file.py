@@ -11,11 +11,11 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
 
 from gpolicy.findings import UNREADABLE, Edit, Finding, Located, Span, error_rule, warning_rule
+from gpolicy.light_dataclasses import dataclass
 
 UNREADABLE_FILE: Final = error_rule("GP001", "unreadable-file", UNREADABLE)
 YAML_SYNTAX: Final = error_rule("GP002", "yaml-syntax", UNREADABLE)

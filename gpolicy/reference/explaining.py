@@ -243,10 +243,8 @@ def _single_words() -> Iterator[Meaning]:
     codes = tuple((str(int(code)), text) for code, text in EXIT_CODES.items())
     summary = "What each exit code means."
     yield Meaning(_EXIT_CODES, "all verbs", summary, lambda: [PageTable(("code", "meaning"), codes)])
-    for code, text in codes:
-        yield _said(code, "exit code", text)
-    for name, text in VARIABLES.items():
-        yield _said(name, "environment variable", text)
+    yield from (_said(code, "exit code", text) for code, text in codes)
+    yield from (_said(name, "environment variable", text) for name, text in VARIABLES.items())
 
 
 def _said(name: str, sort: str, *texts: str) -> Meaning:

@@ -106,14 +106,12 @@ def folded(summary: str) -> tuple[str, ...]:
 def table_items(table: Table) -> Iterator[str]:
     """Yield the rows of a table; title and head belong to the first row, so that they are cut with it."""
     head = "\n".join(("", f"**{table.title}**", "", *table_head(table.headings, table.right)))
-    for number, line in enumerate(table_rows(table)):
-        yield line if number else f"{head}\n{line}"
+    yield from (line if number else f"{head}\n{line}" for number, line in enumerate(table_rows(table)))
 
 
 def table_rows(table: Table) -> Iterator[str]:
     """Yield the rows of a table without its head."""
-    for cells in table.shown_rows:
-        yield row(list(map(_cell, cells)))
+    yield from (row(list(map(_cell, cells))) for cells in table.shown_rows)
 
 
 def _cell(item: Cell) -> str:

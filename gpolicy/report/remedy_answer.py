@@ -42,13 +42,9 @@ def remedy_answer(report: RemedyReport) -> answer.Answer:
     )
 
 
-def _wanted(room: MadeRoom) -> str:
-    return f"{room.count:,} {with_bound(room.wanted)}"
-
-
 def room_verdict(report: RemedyReport, room: MadeRoom) -> str:
     """Return which moves make room, or why none do."""
-    wanted = _wanted(room)
+    wanted = f"{room.count:,} {with_bound(room.wanted)}"
     if room.now >= room.count:
         return f"{wanted} fit as it is: no move is needed"
     if report.steps:

@@ -116,7 +116,8 @@ def excesses_by_group(context: Context) -> dict[str, tuple[Excess, ...]]:
         compared += len(context.pairs(group)) if group.hardware or context.members.hosts_in(group) else 0
         if compared > MOST_COMPARED:
             break
-        found[group.name] = tuple(_excesses(context, group))
+        like = context.alike[group.name] if context.state is None else group
+        found[group.name] = tuple(_excesses(context, group)) if like is group else found[like.name]
     return found
 
 
@@ -255,6 +256,8 @@ def total_of(leaves: tuple[Leaf, ...]) -> int:
 
 def kept_by_node(context: Context, group: GroupPolicy, *names: str) -> tuple[Leaf, ...]:
     """Return what hv_state says that a node keeps: of the hypervisors, the one with the greatest sum."""
+    if not any(path[0] == "hv_state" for path in context.declared_at):
+        return ()
     paths = [[("hv_state", item, name) for name in names] for item in HYPERVISORS]
     found = [[context.effective(group, path) for path in of_one] for of_one in paths if context.declares(*of_one)]
     kept = (tuple(leaf for leaf in leaves if leaf is not None) for leaves in found)

@@ -7,16 +7,16 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Final, TypeVar, cast
 
-from gpolicy.checking.context import MINMAX, Context
+from gpolicy.checking.context import EXCLUSIVE_STORAGE, MINMAX, Context
 from gpolicy.checking.rule import Hit, hit, see
 from gpolicy.data import read_data
 from gpolicy.findings import NODES_LIKE, Located, Related, Span
 from gpolicy.ganeti.parameters import PARAMETERS, default_in, parameter_at
 from gpolicy.ganeti.vocabulary import Level, Path, Reach, Type, Value
 from gpolicy.guessing import did_you_mean_one_of, name_meant
+from gpolicy.light_dataclasses import dataclass
 from gpolicy.policy import model
 from gpolicy.policy.model import ClusterPolicy, Declared, GroupPolicy, Leaf, NodeSetPolicy
 from gpolicy.policy.scenario import Scenario, Sizes
@@ -67,6 +67,8 @@ def in_force(context: Context, declared: Declared, path: Path) -> InForce | None
     A group's own value comes before the cluster's; what is declared before what is observed. Ganeti's defaults are
     never assumed: an observed cluster shows its own. What is declared and could not be read is not known.
     """
+    if context.state is None and path not in context.declared_at:
+        return None
     if declared.level is not Level.GROUP:
         return of_cluster(context, path)
     leaf = context.own(declared, path)
@@ -359,7 +361,7 @@ def promised_disk(hardware: model.Hardware) -> Located[int] | None:
 
 def exclusive_groups(context: Context) -> Iterator[tuple[GroupPolicy, Leaf, model.Hardware]]:
     """Yield the groups that promise hardware and are known to have exclusive storage on."""
-    for group in context.groups:
+    for group in context.groups if context.declares(EXCLUSIVE_STORAGE) else ():
         exclusive = context.exclusive(group)
         if exclusive is not None and group.hardware is not None:
             yield group, exclusive, group.hardware
@@ -377,6 +379,8 @@ def unknown_in_sets(
     `live` are the nodes of the cluster; without them those of the policy's groups count.
     """
     entries = [entry.value for group in context.groups for entry in group.nodes or ()]
+    if not context.policy.node_sets:
+        return
     if live is not None:
         known = _Known(list(live))
     elif entries and all(group.nodes is not None for group in context.groups) and not any(map(model.unlikely, entries)):

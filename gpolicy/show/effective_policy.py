@@ -212,9 +212,7 @@ def _origin(leaf: Leaf, declared: Declared) -> Origin:
 
 
 def _claimed(node_set: NodeSetPolicy, policy: Policy) -> Iterator[str]:
-    for named in node_set.groups:
-        if named.value in policy.groups:
-            yield named.value
+    yield from (named.value for named in node_set.groups if named.value in policy.groups)
     patterns = [(group.name, pattern.value) for group in policy.groups.values() for pattern in group.nodes or ()]
     for node in node_set.nodes:
         exact = [name for name, pattern in patterns if pattern == node.value]

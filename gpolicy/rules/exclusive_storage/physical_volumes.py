@@ -96,8 +96,7 @@ def volume_in_two_places(context: Context) -> Iterator[Hit]:
         found = [said for name in written if (said := _two_places(terms, name))]
         observed = sorted(_volume_names(_nodes(context, declared)))
         found = found or [said for name in observed if (said := _two_places(terms, name, named=False))][:1]
-        for message in found:
-            yield hit(declared, message, own.span, "write it once")
+        yield from (hit(declared, message, own.span, "write it once") for message in found)
 
 
 def _first(declared: ClusterPolicy | GroupPolicy, *keys: str) -> Located[Any] | None:
@@ -147,7 +146,7 @@ def _used_groups(context: Context) -> set[str]:
 
 @information("GP423")
 def volume_shares_not_ganetis(context: Context) -> Iterator[Hit]:
-    for declared in context.cluster_and_groups:
+    for declared in [item for item in context.cluster_and_groups if item.physical_volumes]:
         own_terms = volume_terms(None, declared)
         usual = {"margin": MARGIN, "reserve": RESERVED}
         other = [key for key, share in usual.items() if getattr(own_terms, key) != share]

@@ -247,7 +247,7 @@ def share_fits_less_often(context: Context) -> Iterator[Hit]:
 @warning("GP419", When.MORE_WITH_STATE, explains=6, also_related=True)
 def node_keeps_everything(context: Context) -> Iterator[Hit]:
     reported: set[Span] = set()
-    for group in context.groups:
+    for group in [item for item in context.groups if context.alike[item.name] is item]:
         for limit in _promised(context, group, group.hardware) if group.hardware else ():
             name, left, kept = limit.parameter, limit.most, limit.figures
             enough = left > 0 if name == "disk-size" else left * 2 >= limit.whole  # other volumes may be for much else

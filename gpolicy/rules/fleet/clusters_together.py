@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from gpolicy.checking.rule import Fleet, Hit, When, error, hit, information, place_of, real_file, see, warning
 from gpolicy.checking.tags import share_nodes
-from gpolicy.findings import Located, Severity, Span
+from gpolicy.findings import Severity, Span
 from gpolicy.ganeti.vocabulary import Path
 from gpolicy.policy.files import relative_path
 from gpolicy.policy.model import INHERIT, Declared, Leaf, Policy, ends, is_glob, matches, written_out
@@ -200,13 +200,10 @@ def _bases_named(declared: Declared) -> set[str]:
     return {f"{real_file(str(home / file))}#{name}" for file, _, name in entries}
 
 
-def _tags(policy: Policy) -> dict[str, Located[str]]:
-    return {tag.value: tag for rules in policy.tag_rules for tag in rules.tags}
-
-
 def _tag_rules(fleet: Fleet, members: Sequence[int]) -> Iterator[Hit]:
     """Yield the members whose tag rules differ from those that at least two others share."""
-    tags = {number: _tags(fleet.policies[number]) for number in members}
+    rules = {number: fleet.policies[number].tag_rules for number in members}
+    tags = {number: {tag.value: tag for item in each for tag in item.tags} for number, each in rules.items()}
     counts = Counter(frozenset(found) for found in tags.values() if found)
     usual, times = counts.most_common(1)[0] if counts else (frozenset[str](), 0)
     other = next((number for number, found in tags.items() if frozenset(found) == usual), 0)
@@ -225,15 +222,16 @@ def base_holds_nowhere(fleet: Fleet) -> Iterator[Hit]:
     if not all(policy.is_whole for policy in fleet.policies):
         return  # it may hold in what could not be read
     overridden: dict[tuple[Any, ...], list[tuple[int, Declared, Leaf]]] = defaultdict(list)
-    leaves: dict[str, list[Leaf]] = defaultdict(list)
+    leaves: dict[str, dict[int, Leaf]] = defaultdict(dict)  # each once: hundreds of groups may have one of a base
     for number, policy in enumerate(fleet.policies):
         for declared in policy.objects:
             for leaf in declared.leaves.values():
-                leaves[leaf.document.file].append(leaf)
+                leaves[leaf.document.file][id(leaf)] = leaf
                 for below in leaf.overridden:
                     overridden[place_of(below.span)].append((number, declared, below))
     files = {place[0] for place in overridden}
-    holding = {place_of(leaf.span) for file, here in leaves.items() if real_file(file) in files for leaf in here}
+    kept = [leaf for file, here in leaves.items() if real_file(file) in files for leaf in here.values()]
+    holding = {place_of(leaf.span) for leaf in kept}
     for place, uses in overridden.items():
         clusters = {number for number, _, _ in uses}
         if place in holding or len(clusters) < 2:

@@ -35,15 +35,14 @@ def uuid_shaped_name(context: Context) -> Iterator[Hit]:
 def group_name_unlikely(context: Context) -> Iterator[Hit]:
     first: dict[str, GroupPolicy] = {}
     for group in context.groups:
-        place = group.document.value_span(("name",))
         other = first.setdefault(_plain(group.name), group)
         if "/" in group.name or group.name != group.name.strip():
             what = "a slash" if "/" in group.name else "a blank at its end"
-            yield hit(group, f"{group.name!r} has {what}", place, "write letters, digits, - and _")
+            yield hit(group, f"{group.name!r} has {what}", group.span, "write letters, digits, - and _")
         elif other is not group:
             related = see(other.span, f"{other.name} is declared here")
             message = f"{group.name} and {other.name} are almost the same name"
-            yield hit(group, message, place, "rename one of the two groups", related)
+            yield hit(group, message, group.span, "rename one of the two groups", related)
     live = {_plain(name): name for name in context.observed.groups}
     for group in context.groups:
         near = live.get(_plain(group.name), group.name)
@@ -128,7 +127,8 @@ def removed_with_content(context: Context) -> Iterator[Hit]:
 
 @warning("GP610", When.MORE_WITH_STATE | When.WHOLE, explains=16)
 def unallocable_without_home(context: Context) -> Iterator[Hit]:
-    if context.members.has_undeclared_groups:
+    is_closed_one = any(leaf.value == CLOSED for _, leaf in context.explicit_at(ALLOC_POLICY))
+    if not is_closed_one or context.members.has_undeclared_groups:
         return  # they may take anything
     open_groups = [group for group in context.groups if not is_closed(context, group)]
     elsewhere = [comparable(context.pairs(group)) for group in open_groups]
@@ -227,8 +227,9 @@ def _extends(document: YamlDocument, base: YamlDocument, *, is_first: bool = Tru
 @warning("GP615", When.MORE_WITH_STATE)
 def limits_never_hold(context: Context) -> Iterator[Hit]:
     for group in context.groups:
-        own, nodes = group.limits.get(_FAILURES), _node_count(context, group)
+        own = group.limits.get(_FAILURES)
         failures = own or (context.policy.cluster.limits.get(_FAILURES) if context.policy.cluster else None)
+        nodes = _node_count(context, group) if failures is not None else None
         policy = context.own(group, ALLOC_POLICY)
         is_spare = own is None and policy is not None and policy.value == CLOSED
         if failures is not None and nodes and failures.value >= nodes and not is_spare:
@@ -239,9 +240,10 @@ def limits_never_hold(context: Context) -> Iterator[Hit]:
 
 @warning("GP617", When.MORE_WITH_STATE)
 def mirrors_without_partner(context: Context) -> Iterator[Hit]:
+    enabled, of_all = of_cluster(context, ENABLED_TEMPLATES), context.cluster_leaf(DISK_TEMPLATES)
     for group in context.groups:
-        own, enabled = context.own(group, DISK_TEMPLATES), of_cluster(context, ENABLED_TEMPLATES)
-        leaf = own or context.cluster_leaf(DISK_TEMPLATES)
+        own = context.own(group, DISK_TEMPLATES)
+        leaf = own or of_all
         templates = {*leaf.texts} if leaf else {*enabled.texts} if enabled else set()
         is_meant = own is not None or not templates - {"drbd", "diskless"}  # else the others are there for it
         if "drbd" in templates and is_meant and _node_count(context, group) == 1:

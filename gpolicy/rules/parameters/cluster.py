@@ -166,12 +166,13 @@ def cluster_name_impossible(context: Context) -> Iterator[Hit]:
 
 @warning("GP192", When.MORE_WITH_STATE)
 def candidate_pool_of_one(context: Context) -> Iterator[Hit]:
-    for declared, leaf in context.explicit_at(("candidate_pool_size",)):
+    of_one = (item for item in context.explicit_at(("candidate_pool_size",)) if item[1].number == 1)
+    for declared, leaf in of_one:
         named = {name for group in context.groups for name in promised_nodes(group) or ()}
         nodes = len(context.state.nodes if context.state else named)
         enabled = of_cluster(context, ENABLED_TEMPLATES)
         several = sum(bool(group.nodes) for group in context.groups) > 1 or (enabled and "drbd" in enabled.texts)
-        if leaf.number == 1 and (nodes > 1 or (not context.state and several)):
+        if nodes > 1 or (not context.state and several):
             of = f"{nodes} nodes" if nodes > 1 else "several nodes"
             message = f"candidate_pool_size is 1: of {of} only the master has the configuration"
             yield hit(declared, message, leaf.span, "write how many nodes are to have it, such as 10")

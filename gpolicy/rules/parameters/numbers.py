@@ -249,13 +249,12 @@ def ratios_exchanged(context: Context) -> Iterator[Hit]:
 @warning("GP195", When.MORE_WITH_STATE)
 def spindles_fill_first(context: Context) -> Iterator[Hit]:
     for group in context.groups:
-        ratio, count, cpus = (
-            shared.in_force(context, group, path) for path in (SPINDLE_RATIO, SPINDLE_COUNT, VCPU_RATIO)
-        )
-        hardware, pairs = group.hardware, comparable(context.pairs(group))
-        if ratio is None or ratio.leaf is None or count is None or cpus is None or hardware is None or not pairs:
+        hardware, count = group.hardware, shared.in_force(context, group, SPINDLE_COUNT)
+        if count is None or hardware is None or hardware.memory is None or hardware.cpus is None:
             continue
-        if hardware.memory is None or hardware.cpus is None or context.exclusive(group):
+        ratio, cpus = (shared.in_force(context, group, path) for path in (SPINDLE_RATIO, VCPU_RATIO))
+        pairs = comparable(context.pairs(group))
+        if ratio is None or ratio.leaf is None or cpus is None or not pairs or context.exclusive(group):
             continue
         room = {"memory-size": hardware.memory.value, "cpu-count": hardware.cpus.value * cpus.number}
         by_size = [min(size / max(pair.maximum[name], 1) for name, size in room.items()) for pair in pairs]
@@ -348,8 +347,8 @@ def state_not_counted(context: Context) -> Iterator[Hit]:
 
 def _records(context: Context, declared: Declared) -> dict[Path, Leaf]:
     """Return the hypervisors and volume groups that an object describes, each with one of its leaves."""
-    leaves = [leaf for leaf in context.leaves(declared).values() if leaf.value is not INHERIT]
-    return {leaf.path[:-1]: leaf for leaf in reversed(leaves) if leaf.path[0] in ("hv_state", "disk_state")}
+    leaves = [leaf for path, leaf in context.leaves(declared).items() if path[0] in ("hv_state", "disk_state")]
+    return {leaf.path[:-1]: leaf for leaf in reversed(leaves) if leaf.value is not INHERIT}
 
 
 @warning("GP151")

@@ -189,7 +189,7 @@ def metavg_not_counted(context: Context) -> Iterator[Hit]:
 
 @warning("GP128", When.MORE_WITH_STATE)
 def stripes_beyond_volumes(context: Context) -> Iterator[Hit]:
-    for group in context.groups:
+    for group in context.groups if context.declares(*STRIPES) else ():
         promised, counts = group.hardware.volume_count if group.hardware else None, list[int]()
         if promised is None:  # those that were read
             counts = [own_pool(context, group, node).count for node in context.members.nodes_in(group)]
@@ -207,8 +207,8 @@ def stripes_beyond_volumes(context: Context) -> Iterator[Hit]:
 @information("GP129")
 def stripes_ignored(context: Context) -> Iterator[Hit]:
     for declared in context.cluster_and_groups:
-        exclusive = context.exclusive(declared)
         leaf = context.own(declared, STRIPES[0])
+        exclusive = context.exclusive(declared) if leaf is not None else None
         if exclusive is not None and leaf is not None and leaf.number > 1:
             message = "stripes has no effect: with exclusive storage a disk is striped over all its volumes"
             yield hit(declared, message, leaf.span, "leave it out", see(exclusive.span, "exclusive storage is on here"))

@@ -62,9 +62,10 @@ def _unknown_in(version: str) -> frozenset[Path]:
 @error("GP101", stays=REFUSED)
 def parameter_not_in_version(context: Context) -> Iterator[Hit]:
     yield from _words(context)
-    for declared, leaf in context.explicit():
+    unknown = _unknown_in(context.version)
+    for declared, leaf in context.explicit() if unknown else ():
         parameter = parameters.parameter_at(leaf.path)
-        if parameter is None or parameter.path not in _unknown_in(context.version):
+        if parameter is None or parameter.path not in unknown:
             continue
         gone = bool(parameter.until) and release_key(context.version) >= release_key(parameter.until)
         when = f"it was removed in {parameter.until}" if gone else f"it comes with {parameter.since}"
@@ -96,11 +97,12 @@ def access_inherit(context: Context) -> Iterator[Hit]:
 
 @error("GP102", stays=NO_PLAN)
 def not_expressible(context: Context) -> Iterator[Hit]:
+    unknown = _unknown_in(context.version)
     for declared in context.policy.objects:
         for leaf in context.leaves(declared).values():
             parameter = parameters.parameter_at(leaf.path)
             other = leaf.path in shared.IMAGES or (leaf.value is INHERIT and shared.is_access(leaf.path))
-            if parameter is None or other or parameter.path in _unknown_in(context.version):
+            if parameter is None or other or parameter.path in unknown:
                 continue  # another rule's matter
             if leaf.value is not INHERIT and parameter.type in _ALWAYS_EXPRESSIBLE:
                 continue

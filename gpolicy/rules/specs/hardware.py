@@ -130,7 +130,7 @@ def _exchanged_digits(figure: int, is_usual: Callable[[int], bool]) -> int:
 
 def _is_usual_memory(gib: int) -> bool:
     """Return whether machines have so much memory, or Linux shows so much of it."""
-    return gib < 8 or any(_REPORTED * size <= gib <= size for size in _MEMORIES)
+    return gib < 8 or gib in _MEMORIES or any(_REPORTED * size <= gib <= size for size in _MEMORIES)
 
 
 def _is_usual_cpus(cpus: int) -> bool:
@@ -314,9 +314,7 @@ def _taking(context: Context, group: GroupPolicy) -> Iterator[_Figure]:
         *kept_by_node(context, group, "cpu_node"),
         *kept_disk(context, group),
     )
-    for leaf in kept:
-        if leaf.number > 0:
-            yield _of_leaf(context, group, leaf, 0)
+    yield from (_of_leaf(context, group, leaf, 0) for leaf in kept if leaf.number > 0)
     for path, usual in ((VCPU_RATIO, 1), (SPINDLE_RATIO, _SPINDLES_SHARED)):
         ratio = in_force(context, group, path)
         if ratio is not None and ratio.leaf is not None and ratio.number < 1:

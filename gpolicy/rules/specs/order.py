@@ -196,8 +196,7 @@ def _reach(pair: Pair, name: str) -> float:
 def _compared(context: Context) -> Iterator[tuple[Declared, Pair, Pair]]:
     """Yield each two pairs of a list, in the list's order."""
     for declared, _, pairs in context.minmax():
-        for first, second in combinations(comparable(pairs), 2):
-            yield declared, first, second
+        yield from ((declared, first, second) for first, second in combinations(comparable(pairs), 2))
 
 
 def _overlaps(context: Context, *, touching: bool) -> Iterator[tuple[Declared, Pair, Pair, str]]:

@@ -233,8 +233,7 @@ def _domains_of_groups(
     """Yield each domain of a family with each group whose nodes are known, and the declared tag (None: observed)."""
     names = domains.domains_of(context, family)
     for group, nodes in context.tagged_nodes.items() if names else ():
-        for domain, tag in names.items():
-            yield domain, tag, group, nodes
+        yield from ((domain, tag, group, nodes) for domain, tag in names.items())
 
 
 def _place(nodes: tuple[TaggedNode, ...], domain: str, tag: Tag | None) -> tuple[str, Span | None]:

@@ -7,9 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from gpolicy.checking.context import Context
+from gpolicy.checking.settings import DEFAULT
 from gpolicy.findings import Severity
+from gpolicy.policy.loading import load_policy
+from gpolicy.rules.node_limits import excesses_by_group
 from tests.rules.policy_texts import CLUSTER, GROUP, bounds
-from tests.rules.run_rules import check, cluster, codes, with_resources
+from tests.rules.run_rules import TODAY, check, cluster, codes, with_resources
 
 HARDWARE = "hardware: {memory: 64G, cpus: 16, pv_count: 2, pv_size: 1T}\n"
 KEPT = "hv_state:\n  kvm: {mem_node: 4G, mem_hv: 1G, cpu_node: 2}\n"
@@ -58,6 +62,22 @@ def serious(text: str, directory: Path) -> list[str]:
 )
 def test_the_largest_instance_and_the_promise(text: str, expected: list[str], tmp_path: Path) -> None:
     assert serious(f"{GROUP}{HARDWARE}{text}", tmp_path) == expected
+
+
+def test_each_group_of_a_base_has_the_limits_that_hold_there(tmp_path: Path) -> None:
+    base = f"gpolicy: v1\nkind: NodeGroup\nname: base\ntemplate: true\n{HARDWARE}{specs('1G 60G')}"
+    own = ["", "", KEPT, "hardware: {memory: 32G}\n"]
+    groups = [f"---\n{GROUP.replace('gold', f'g{n}')}extends: base\n{text}" for n, text in enumerate(own)]
+    (tmp_path / "policy.yaml").write_text("".join([base, *groups]), encoding="utf-8")
+    context = Context(load_policy(tmp_path), None, DEFAULT, TODAY)
+    assert {name: group.name for name, group in context.alike.items()} == {
+        "g0": "g0",
+        "g1": "g0",
+        "g2": "g2",
+        "g3": "g3",
+    }
+    most = {name: [item.limit.most for item in found] for name, found in excesses_by_group(context).items()}
+    assert most == {"g0": [], "g1": [], "g2": [59 * 1024], "g3": [32 * 1024]}
 
 
 def test_disk_that_is_reserved(tmp_path: Path) -> None:
