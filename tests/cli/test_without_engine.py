@@ -20,7 +20,8 @@ SLOW = "the answers are the same, but take much longer"
 def without_engine(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("installed")
     shutil.copytree(ROOT / "gpolicy", place / "gpolicy", ignore=shutil.ignore_patterns("*.so"))
-    shutil.copytree(ROOT / "schemas", place / "schemas")
+    for data in ("schemas", "templates"):
+        shutil.copytree(ROOT / data, place / data)
     return place
 
 
