@@ -96,8 +96,6 @@ def _planned(
 ) -> Report:
     """Make and keep a plan; return it as a report."""
     from gpolicy.cli.checking import checked_policy  # noqa: PLC0415
-    from gpolicy.cli.output import Report, check_no_file_is_lost  # noqa: PLC0415
-    from gpolicy.opening import write_program  # noqa: PLC0415
     from gpolicy.plan.plan import plan_as_json  # noqa: PLC0415
     from gpolicy.report.answer_file import kept_text  # noqa: PLC0415
     from gpolicy.report.impact_json import impact_data  # noqa: PLC0415
