@@ -283,7 +283,7 @@ def pairs(
     for place, divisor in enumerate(order):
         smaller = sizes[order[place + 1]] if place + 1 < len(order) else None
         size = sizes[divisor]
-        if smaller is not None and not _well_apart(size, smaller):
+        if smaller is not None and not smaller.is_below(size):
             names = f"{size_name(divisor)} and {size_name(order[place + 1])}"
             raise RequestError(f"{names} are too similar on these nodes", hint="remove one from --sizes")
         most = 1 if bounds == "fixed" else disks
@@ -296,11 +296,6 @@ def pairs(
             low = _ranging(smaller, high, today)
         result[divisor] = SpecPair(low, high)
     return result
-
-
-def _well_apart(size: Amounts, smaller: Amounts) -> bool:
-    less_disk = size.volumes is None or smaller.volumes is None or smaller.volumes < size.volumes
-    return smaller.memory + STEP <= size.memory and less_disk
 
 
 def _fixed(size: Amounts, smaller: Amounts | None, one_more: int, high: Spec, volume: int | None) -> Spec:
