@@ -167,11 +167,11 @@ def node_hardware(
     """Return the hardware of the nodes of `empty` (one group, emptied); `ratio` is virtual CPUs for each CPU."""
     hail = hail_parameters(state.cluster.own.get(ALLOCATOR_PARAMETERS))
     merged = merge(empty, static_kvm_node_memory=hail.static_kvm_node_memory).nodes
-    found = []
-    for node in [node for node in empty.nodes if not node.offline]:
-        kept = declared_numbers(state, state.nodes[node.name])
-        found.append(_hardware(node, merged[node.index], kept, template, ratio, request))
-    return found
+    return [
+        _hardware(node, merged[node.index], declared_numbers(state, state.nodes[node.name]), template, ratio, request)
+        for node in empty.nodes
+        if not node.offline
+    ]
 
 
 def _hardware(
