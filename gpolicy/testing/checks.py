@@ -363,7 +363,7 @@ def _check_counts(counts: _Counts, expectation: Expectation) -> Check:
     return checked(expectation, cause if is_binding else fit.fits, detail=f"{fit.fits} fit, bound by {cause}")
 
 
-def check_redundancy(_policy: Policy, state: ClusterState, scenario: Scenario) -> list[Check]:
+def check_redundancy(state: ClusterState, scenario: Scenario) -> list[Check]:
     """Return the checks of a redundancy test."""
     question = scenario.redundancy
     assert question is not None  # noqa: S101 (the schema asks for it)
