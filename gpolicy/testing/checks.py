@@ -301,15 +301,13 @@ def _cluster(
         oversubscription=question.oversubscription,
         cpus_after_failure=question.cpus_after_failure,
     )
-    names = sorted({node.group for node in state.nodes.values()})
+    hint = f"say `group:`, one of {', '.join(sorted({node.group for node in state.nodes.values()}))}"
     if limits.beyond_htools and group is None:
-        hint = f"say `group:`, one of {', '.join(names)}"
         raise CannotRunError("such limits apply to the nodes of one group: which one?", scenario.span, hint=hint)
     template = question.template.value if question.template else None
     state, declared = limited(state, limits), question.resource_model
     loaded = load_to_count(state, group, template=template, declared=declared, weights=weights)
     if group is None and (loaded.settled.unknown or loaded.limits_differ):
-        hint = f"say `group:`, one of {', '.join(names)}"
         reason = "; ".join(not_known({name: why.reason for name, why in loaded.settled.unknown.items()}))
         raise CannotRunError(reason or "the groups have different limits", scenario.span, hint=hint)
     found = loaded.whole if group is None else loaded.groups[group]
