@@ -207,7 +207,8 @@ def run_command_line(arguments: list[str]) -> int:
     Raises UsageError, KeyboardInterrupt, and the errors of the verb.
     """
     if not arguments:
-        sys.stderr.write(_help())
+        command = get_command(app)
+        sys.stderr.write(command.get_help(command.make_context("gpolicy", [], resilient_parsing=True)) + "\n")
         return int(ExitCode.COULD_NOT_RUN)
     try:
         result = get_command(app).main(arguments, prog_name="gpolicy", standalone_mode=False)
@@ -218,11 +219,6 @@ def run_command_line(arguments: list[str]) -> int:
     except _CommandLineError as error:
         raise UsageError(_usage(error), hint=_hint(error, arguments[0])) from None
     return result if isinstance(result, int) else 0
-
-
-def _help() -> str:
-    command = get_command(app)
-    return command.get_help(command.make_context("gpolicy", [], resilient_parsing=True)) + "\n"
 
 
 def _hint(error: BaseException, verb: str) -> str:
