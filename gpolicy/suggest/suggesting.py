@@ -278,7 +278,6 @@ def _stranded(
     )
 
 
-_NODES_SHOWN: Final = 6
 _MINMAX: Final = ("ipolicy", "minmax")
 
 
@@ -344,7 +343,7 @@ def _template() -> Template:
         autoescape=False,  # noqa: S701 (YAML: texts of others are only in comments and in entries)
     )
     environment.filters |= {"comment": comment, "flow": flow, "size": exact_size, "count": count}
-    environment.filters["names"] = lambda kind: one_line(some([node.name for node in kind.nodes], _NODES_SHOWN))
+    environment.filters["names"] = lambda kind: one_line(some([node.name for node in kind.nodes], 6))
     environment.filters["usable"] = lambda volume: VolumeSize(volume).usable
     return environment.get_template("sizes.yaml.j2")
 

@@ -28,9 +28,6 @@ from gpolicy.suggest.tiling import Amounts, Ground, Tiling
 Bounds = Literal["fixed", "ranges"]
 """fixed: an instance has one of the sizes, within a few percent. ranges: it may also be smaller."""
 
-DEFAULT_MARGIN = 1.0
-"""Percent of the measured memory that stay unused: the measured value varies from boot to boot."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SuggestRequest:
@@ -38,15 +35,16 @@ class SuggestRequest:
 
     `divisors` are the parts of a node (None: those that suit the hardware), `mix` the weight of each. `bounds` None:
     fixed under exclusive storage, else ranges. `vcpu_ratio` None: 1 under exclusive storage, else the group's. `volume`
-    is the size of the smallest physical volume if the state does not show it. `empty` counts the mix on nodes without
-    instances. `real_mix` chooses the sizes by the instances that exist.
+    is the size of the smallest physical volume if the state does not show it. `margin` is what stays unused of the
+    measured memory, which varies from boot to boot (%). `empty` counts the mix on nodes without instances. `real_mix`
+    chooses the sizes by the instances that exist.
     """
 
     template: str | None = None
     divisors: tuple[int, ...] | None = None
     bounds: Bounds | None = None
     vcpu_ratio: float | None = None
-    margin: float = DEFAULT_MARGIN
+    margin: float = 1.0
     volume: int | None = None
     mix: Mapping[int, int] | None = None
     empty: bool = False

@@ -26,7 +26,7 @@ from gpolicy.cluster.terms import Limits, limited
 from gpolicy.findings import Located
 from gpolicy.ganeti.amounts import exact_size
 from gpolicy.ganeti.parameters import fill
-from gpolicy.ganeti.vocabulary import Level, Path
+from gpolicy.ganeti.vocabulary import Level
 from gpolicy.policy.model import Policy
 from gpolicy.policy.scenario import CapacityQuestion, Expectation, Scenario, Sizes
 from gpolicy.printable import count
@@ -153,9 +153,6 @@ def _value(item: Candidate, report: PlaceReport) -> str:
     return f"lost {lost} and {exact_size(item.disk_left or 0)} left"
 
 
-_EXCLUSIVE: Path = ("ndparams", "exclusive_storage")
-
-
 def check_conformity(policy: Policy, state: ClusterState, scenario: Scenario) -> list[Check]:
     """Return the checks of an instance of a test against the policy of its group.
 
@@ -166,7 +163,7 @@ def check_conformity(policy: Policy, state: ClusterState, scenario: Scenario) ->
     sizes = scenario.sizes
     group = _group(state, scenario)
     values = state.groups[group].effective
-    exclusive = values.get(_EXCLUSIVE) is True
+    exclusive = values.get(("ndparams", "exclusive_storage")) is True
     pairs = values.get(MINMAX)
     names = pair_names(policy, state).of(group, len(pairs) if isinstance(pairs, list) else 0)
     instance = instance_of(policy, state, sizes, group, exclusive=exclusive)
