@@ -55,7 +55,6 @@ _DEFAULTS_UNMANAGED: Final = {
     *("hv_state", "disk_state", "install_image", "zeroing_image"),
 }
 """Values that are rarely set at the cluster, or that Ganeti cannot unset: written only where they are not defaults."""
-_ONE_NODE: Final = "it has one node"
 _MOST_NODES: Final = 300
 """On more nodes only the guard against violations is judged: counting what fits takes long there. A cluster passes
 `capacity_loss` as it is wherever anything fits."""
@@ -137,7 +136,7 @@ def with_guards(files: Mapping[str, str], state: ClusterState) -> dict[str, str]
             said = verdict.message.replace(f"{state.address}: ", "")
             reason = "" if verdict.ok else re.sub(rf"^group {re.escape(guard.group)}( \(\w+\))?: ", "", said)
             if guard.measure[0] == Measure.NODE_FAILURES and len(state.nodes_of(guard.group)) == 1:
-                reason = _ONE_NODE
+                reason = "it has one node"
             if reason:
                 failing.setdefault((guard.measure[0], reason), []).append(guard.group)
             else:

@@ -249,7 +249,6 @@ def judge_restored(plan: Procedure, sight: Sight, effects: Sequence[Effect]) -> 
 
 
 _ONCE = frozenset({"add", "rename", "remove", "remove-tags"})
-_MOVES = "gnt-instance"
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,7 +266,7 @@ class Task:
         migration leads back."""
         argv, rapi = self.command.argv, self.command.rapi
         if argv is not None:
-            return argv[0] != _MOVES and argv[1] not in _ONCE
+            return argv[0] != "gnt-instance" and argv[1] not in _ONCE
         sets = rapi is not None and (rapi.method == "PUT" or rapi.path.endswith("/modify"))
         return rapi is not None and sets and "/rename" not in rapi.path
 

@@ -50,8 +50,6 @@ _RARE: Final = ("What if", "Limits of groups", "Many clusters", "RAPI")
 _ORDER: Final = ("Arguments", "Options", "Output", *_RARE)
 _ALL: Final = "gpolicy.all"
 
-_LIST_OF_VERBS: Final = "`gpolicy help` lists the verbs"
-
 
 class _Verbs(TyperGroup):
     """The verbs, each built at its first use. (Releases of Typer differ in the type of their contexts: Any.)"""
@@ -75,7 +73,8 @@ class _Verbs(TyperGroup):
         if args[0] not in VERBS and not args[0].startswith("-"):
             elsewhere = read_data("reference.toml")["called_elsewhere"].items()
             meant = next((verb for verb, words in elsewhere if args[0].lower() in words), None)
-            hint = f"Did you mean `{meant}`?" if meant else did_you_mean(args[0], VERBS, _LIST_OF_VERBS)
+            hint = did_you_mean(args[0], VERBS, "`gpolicy help` lists the verbs")
+            hint = f"Did you mean `{meant}`?" if meant else hint
             raise UsageError(f"there is no verb `{args[0]}`", hint=hint)
         return super().resolve_command(ctx, args)
 
@@ -197,7 +196,6 @@ def _main(
 # Releases of Typer differ in their copy of Click; Typer's own exception leads to the right one.
 _CommandLineError: type[Exception] = typer.BadParameter.__bases__[0].__bases__[0]
 _TOO_MANY: Final = re.compile(r"Got unexpected extra arguments?(?:\(s\))? \((?P<words>.*)\)", re.DOTALL)
-_BEFORE_VERBS: Final = ("--no-pager", "--version")
 _KEY: Final = re.compile(r"(?<![a-z-])([a-z-]++)=")
 
 
@@ -207,7 +205,8 @@ def run_command_line(arguments: list[str]) -> int:
     Raises UsageError, KeyboardInterrupt, and the errors of the verb.
     """
     if not arguments:
-        sys.stderr.write(_help())
+        command = get_command(app)
+        sys.stderr.write(command.get_help(command.make_context("gpolicy", [], resilient_parsing=True)) + "\n")
         return int(ExitCode.COULD_NOT_RUN)
     try:
         result = get_command(app).main(arguments, prog_name="gpolicy", standalone_mode=False)
@@ -218,11 +217,6 @@ def run_command_line(arguments: list[str]) -> int:
     except _CommandLineError as error:
         raise UsageError(_usage(error), hint=_hint(error, arguments[0])) from None
     return result if isinstance(result, int) else 0
-
-
-def _help() -> str:
-    command = get_command(app)
-    return command.get_help(command.make_context("gpolicy", [], resilient_parsing=True)) + "\n"
 
 
 def _hint(error: BaseException, verb: str) -> str:
@@ -251,7 +245,7 @@ def _hint(error: BaseException, verb: str) -> str:
         return f"write it as a word: `{word}=…`"
     if other := read_data("reference.toml")["options_elsewhere"].get(str(wrong)):
         return str(other)
-    if wrong in _BEFORE_VERBS:
+    if wrong in ("--no-pager", "--version"):
         return f"write it before the verb: `gpolicy {wrong} {verb}`"
     if verb not in VERBS and wrong not in known and str(wrong).startswith("--") and _of_a_verb(str(wrong)):
         return f"write it after the verb: `gpolicy VERB {wrong} …`"

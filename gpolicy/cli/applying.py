@@ -107,7 +107,11 @@ def run_plan(
     if not plan.steps:
         return None
     with _locks(runner, first.name, first.cluster.identity.uuid) as lock_is_lost:
-        history = _own_history(plan, _history(request, plan, journal), journal, runner)  # as it is under the lock
+        history = _history(request, plan, journal)  # as it is under the lock
+        if history is not None and history.plan_digest != plan.digest:
+            kept = clear_away(history, journal, runner, plan.noun)
+            complain(f"{journal} was the journal of an earlier {plan.noun}; it is kept as {kept.name}", None)
+            history = None
         state = read_for(request, plan, runner)
         for note in state.notes:
             _say(f"  note: {note}")
@@ -137,15 +141,6 @@ def read_for(request: ApplyRequest, plan: Procedure, runner: Runner) -> ClusterS
 
 def _history(request: ApplyRequest, plan: Procedure, journal: Path) -> History | None:
     return history_for(plan, journal, resume=request.resume, rollback=request.rollback)
-
-
-def _own_history(plan: Procedure, history: History | None, journal: Path, runner: Runner) -> History | None:
-    """Return the history of this plan or remedy; rename the journal of another."""
-    if history is None or history.plan_digest == plan.digest:
-        return history
-    kept = clear_away(history, journal, runner, plan.noun)
-    complain(f"{journal} was the journal of an earlier {plan.noun}; it is kept as {kept.name}", None)
-    return None
 
 
 @contextmanager
@@ -268,7 +263,9 @@ def tell_end(request: ApplyRequest, plan: Procedure, look: FinalLook | None) -> 
 def tell_error(request: ApplyRequest, error: ApplyError) -> None:
     """Report why a run ended before its time, and how to go on."""
     _show_differences(error.differences)
-    complain(error.message, error.hint or _way_on(request))
+    way_on = "continue with --resume, undo what was done with --rollback, or make a fresh plan or remedy"
+    way_on = "continue with --rollback" if request.rollback else way_on
+    complain(error.message, error.hint or (way_on if request.journal_file.exists() else None))
 
 
 def _show_differences(differences: Sequence[LeafDifference]) -> None:
@@ -277,12 +274,3 @@ def _show_differences(differences: Sequence[LeafDifference]) -> None:
         with suppress(OSError, ValueError):
             expected, found = value_text(item.path, item.expected), value_text(item.path, item.found)
             sys.stderr.write(as_text([f"  {where}: expected {expected}, found {found}"]))
-
-
-def _way_on(request: ApplyRequest) -> str | None:
-    """Return how to continue after an incomplete run."""
-    if not request.journal_file.exists():
-        return None
-    if request.rollback:
-        return "continue with --rollback"
-    return "continue with --resume, undo what was done with --rollback, or make a fresh plan or remedy"

@@ -264,46 +264,38 @@ def findings_in(
     accepted: Sequence[Accepted] = (),
 ) -> str:
     """Return findings in a form for other programs. `accepted` are those that the repository accepts."""
-    first = min(sources, default="")
+    from gpolicy.report import findings_json, findings_text  # noqa: PLC0415
+
+    file = min(sources, default="")
     match form:
         case "concise":
-            from gpolicy.report.findings_text import findings_concise  # noqa: PLC0415
-
-            return findings_concise(findings, locate=repository_path)
+            return findings_text.findings_concise(findings, locate=repository_path)
         case "github":
-            from gpolicy.report.findings_text import findings_github  # noqa: PLC0415
-
-            return findings_github(findings, locate=repository_path)
+            return findings_text.findings_github(findings, locate=repository_path)
         case "junit":
             from gpolicy.report.junit import findings_junit  # noqa: PLC0415
 
             return findings_junit(findings, sources, fails=fails, accepted=accepted, locate=repository_path)
         case "sarif":
-            from gpolicy import HOMEPAGE  # noqa: PLC0415
             from gpolicy.checking.catalogue import CATALOGUE, house_rules_of  # noqa: PLC0415
             from gpolicy.data import read_data  # noqa: PLC0415
-            from gpolicy.report.findings_json import findings_sarif  # noqa: PLC0415
 
             rules = (*CATALOGUE, *house_rules_of(findings))
             mark = _fingerprints(findings, sources).__getitem__
-            return findings_sarif(
+            return findings_json.findings_sarif(
                 findings,
                 rules,
                 read_data("reference.toml")["families"],
-                homepage=HOMEPAGE,
+                homepage=gpolicy.HOMEPAGE,
                 fingerprint=mark,
                 locate=repository_path,
-                without_place=first,
+                without_place=file,
             )
         case "gitlab":
-            from gpolicy.report.findings_json import findings_gitlab  # noqa: PLC0415
-
             mark = _fingerprints(findings, sources).__getitem__
-            return findings_gitlab(findings, fingerprint=mark, locate=repository_path, without_place=first)
+            return findings_json.findings_gitlab(findings, fingerprint=mark, locate=repository_path, without_place=file)
         case _:
-            from gpolicy.report.findings_json import findings_data  # noqa: PLC0415
-
-            return json_text(findings_data(findings, accepted))
+            return json_text(findings_json.findings_data(findings, accepted))
 
 
 def _fingerprints(findings: list[Finding], sources: Files) -> dict[Finding, str]:

@@ -323,11 +323,7 @@ def _request(line: _Line, word: str) -> Choices:
     return (*_plain(_pairs(line), "size of the policy"), *_plain(f"{name}=" for name in KEYS), (FILES, ""))
 
 
-def _nodes(line: _Line, word: str) -> Choices:  # noqa: ARG001
-    return _plain(_in_state(line, "nodes"), "node")
-
-
-def _listed_nodes(line: _Line, word: str) -> Choices:
+def _nodes(line: _Line, word: str) -> Choices:
     done = word[: word.rfind(",") + 1]
     return _plain((f"{done}{name}" for name in _in_state(line, "nodes")), "node")
 
@@ -349,14 +345,14 @@ def _more(line: _Line, word: str) -> Choices:
     done = word[: word.rfind(" ") + 1]
     if done.endswith(" in "):
         return ((f"{done}{name}", about) for name, about in _groups(line, word))
-    nodes = ((f"{done}like:{name}", about) for name, about in _nodes(line, word))
+    nodes = ((f"{done}like:{name}", about) for name, about in _nodes(line, ""))
     return (*_wanted(line, word), *nodes)
 
 
 def _objects(line: _Line, word: str) -> Choices:
     yield "cluster", "the cluster itself"
     yield from ((f"group/{name}", about) for name, about in _groups(line, word))
-    yield from ((f"node/{name}", about) for name, about in _nodes(line, word))
+    yield from ((f"node/{name}", about) for name, about in _nodes(line, ""))
 
 
 _VALUES: Final[dict[str, Callable[[_Line, str], Choices]]] = {
@@ -377,8 +373,8 @@ _VALUES: Final[dict[str, Callable[[_Line, str], Choices]]] = {
         f"{word[: word.rfind(',') + 1]}{name}" for name in ("full", "half", "third", "quarter")
     ),
     "kind": _kinds,
-    "nodes": _listed_nodes,
-    "like": _nodes,
+    "nodes": _nodes,
+    "like": lambda line, _word: _nodes(line, ""),
     "want": _wanted,
     "more": _more,
     "only": _objects,

@@ -210,9 +210,8 @@ class ProgressLines:
     def _ends(self, number: int, seconds: float) -> None:
         self._running.pop(number, None)
         self._done += 1
-        if self._quiet:
-            return
-        self._line.say(f"{self._done}/{len(self.names)} {self.names[number]} ({seconds:.1f} s)")
+        if not self._quiet:
+            self._line.say(f"{self._done}/{len(self.names)} {self.names[number]} ({seconds:.1f} s)")
 
     def _ticks(self) -> None:
         now = time.monotonic()

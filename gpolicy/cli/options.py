@@ -84,16 +84,12 @@ class RapiOptions:
     insecure_rapi: Annotated[bool, typer.Option("--insecure-rapi")] = False
 
 
-OutputFile = tuple[Display, Path]
-"""A form of a report, and the file to write it to."""
-
-
 @dataclass(frozen=True, slots=True)
 class Outputs:
-    """How to show a report, and the files to write it to as well. `old` are files without a form, as in 1.0."""
+    """How to show a report, and the `files` to write it to as well. `old` are files without a form, as in 1.0."""
 
     display: Display
-    files: tuple[OutputFile, ...] = ()
+    files: tuple[tuple[Display, Path], ...] = ()
     old: tuple[Path, ...] = ()
 
 

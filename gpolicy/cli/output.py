@@ -87,33 +87,21 @@ def show_report(
     owner can read them.
     """
     if report.answer is not None:
-        for form, file in also:
-            _write_to(file, report, form, report.answer)
-    if report.answer is not None and not (report.errors and display.form == "text"):  # there the errors say it all
-        if output is not None:
-            _write_to(output, report, display, report.answer)
-        else:
-            write_report(display, report.answer, report.own, report.policy)
+        is_said = bool(report.errors) and display.form == "text"  # the errors say it all
+        for form, file in (*also, *([(display, output)] if output is not None and not is_said else ())):
+            write_private(file, report_text(form, report.answer, report.own, report.policy).encode())
+        if output is None and not is_said:
+            text = report_text(display_on(sys.stdout, display), report.answer, report.own, report.policy)
+            if display.form == "github":
+                write_commands(sys.stdout, text)
+            else:
+                write_long(text)
     if report.errors:
         show_errors(report.errors, report.files)
     if display.form == "text" and not display.quiet:
         wrote = [f"wrote {', '.join(str(file) for _, file in also)}"] if also and report.answer is not None else []
         sys.stdout.write(as_text([*wrote, *report.following]))
     return report.exit_code
-
-
-def _write_to(file: Path, report: Report, display: Display, answer: Callable[[], Answer]) -> None:
-
-    write_private(file, report_text(display, answer, report.own, report.policy).encode())
-
-
-def write_report(display: Display, answer: Callable[[], Answer], own: Forms, policy: Iterable[Path] = ()) -> None:
-    """Write a report to standard output: one of the verb's own forms, or its answer. `policy` is what it is of."""
-    text = report_text(display_on(sys.stdout, display), answer, own, policy)
-    if display.form == "github":
-        write_commands(sys.stdout, text)
-    else:
-        write_long(text)
 
 
 def display_on(stream: TextIO, display: Display) -> Display:

@@ -6,7 +6,7 @@ import os
 import shutil
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final, TextIO
 
@@ -99,7 +99,7 @@ class StatusLine:
 
 # --- the pager -------------------------------------------------------------------------------------------------------
 
-_USUAL: Final = ("less", "-FRX")
+_USUAL: Final = ["less", "-FRX"]
 _OFF: Final[tuple[list[str], ...]] = (["cat"], [])
 
 _switched_off = False
@@ -122,31 +122,21 @@ def write_long(text: str) -> None:
 
 def _paged(text: str) -> bool:
     """Show text in the pager; return False if there is none."""
-    from gpolicy.cluster.process import show_in_pager  # noqa: PLC0415 (only long text needs it)
+    import shlex  # noqa: PLC0415 (only long text needs it)
+
+    from gpolicy.cluster.process import show_in_pager  # noqa: PLC0415
     from gpolicy.errors import UnreachableError  # noqa: PLC0415
 
+    named = os.environ.get("GPOLICY_PAGER", os.environ.get("PAGER"))
     try:
-        command = _pager_command(os.environ)
-        if command is None:
+        command = _USUAL if named is None else shlex.split(named)  # ValueError for an open quote
+        if command in _OFF:
             return False
         sys.stdout.flush()
         data = terminal_text(printable_text(text)).encode(sys.stdout.encoding or "utf-8", "backslashreplace")
         show_in_pager(command, data, os.environ)
     except (UnreachableError, ValueError) as error:
-        if _named_pager(os.environ) is not None:
+        if named is not None:
             complain(f"the pager: {error}", "set GPOLICY_PAGER to a program, or to nothing for none")
         return False
     return True
-
-
-def _named_pager(environ: Mapping[str, str]) -> str | None:
-    return environ.get("GPOLICY_PAGER", environ.get("PAGER"))
-
-
-def _pager_command(environ: Mapping[str, str]) -> list[str] | None:
-    """Return the pager as a program with arguments; None for none. Raise ValueError for an open quote."""
-    import shlex  # noqa: PLC0415 (only long text needs it)
-
-    named = _named_pager(environ)
-    words = list(_USUAL) if named is None else shlex.split(named)
-    return None if words in _OFF else words

@@ -259,11 +259,10 @@ def _node(line: _Line, uuids: dict[str, str]) -> state.LiveNode:
     words = line.words
     if words.group not in uuids:
         raise InputError(f"{line.where}: is in an unknown group: {words.group!r}")
-    shown: dict[str, Value] = {"spindle_count": 1, "cpu_speed": 1.0}
-    exclusive = line.is_yes("exclusive_storage")
+    exclusive, cpu_speed = line.is_yes("exclusive_storage"), line.number("cpu_speed")
+    shown: dict[str, Value] = {"spindle_count": line.whole("spindles"), "cpu_speed": cpu_speed}
     if line.count >= 12:
         shown["exclusive_storage"] = exclusive
-    shown |= {"cpu_speed": line.number("cpu_speed"), "spindle_count": line.whole("spindles")}
     return state.LiveNode(
         name=words.name,
         group=uuids[words.group],

@@ -147,9 +147,8 @@ def parse_ssh_address(address: str, environ: Mapping[str, str], *, timeout: floa
 
 def read_master(master: Master) -> ClusterState:
     """Return the state of the cluster that `master` is the master of. Raise GpolicyError if it cannot be read."""
-    where = f"{master.source} config.data"
-    state = parse_config(master.config_data(), where=where, source=master.source)
-    notes = [note for note in state.notes if note != NO_RUN_TIME]
+    state = read_master_configuration(master)
+    notes = [*state.notes]
     if state.software_version == AMBIGUOUS:
         with suppress(GpolicyError):
             told = master.run(["gnt-cluster", "version"]).stdout.decode(errors="replace")

@@ -63,25 +63,18 @@ def read_state(src: str, options: SourceOptions | None = None) -> ClusterState:
     scheme, colon, rest = src.partition(":")
     match scheme if colon else "":
         case "rapi" if rest.startswith("//"):
-            from gpolicy.cluster.rapi import read_rapi  # noqa: PLC0415
+            from gpolicy.cluster import rapi, volume_pools  # noqa: PLC0415
 
             client = open_rapi(src, options)
-            state = read_rapi(client, insecure=options.rapi_insecure)
-            if options.physical_volumes:
-                from gpolicy.cluster.volume_pools import from_rapi  # noqa: PLC0415
-
-                state = from_rapi(state, client, seconds=_VOLUMES * options.timeout)
-            return state
+            state = rapi.read_rapi(client, insecure=options.rapi_insecure)
+            seconds = _VOLUMES * options.timeout
+            return volume_pools.from_rapi(state, client, seconds=seconds) if options.physical_volumes else state
         case "local" | "ssh" if scheme == "local" or rest.startswith("//"):
-            from gpolicy.cluster.master import read_master  # noqa: PLC0415
+            from gpolicy.cluster import master, volume_pools  # noqa: PLC0415
 
-            master = open_master(src, options)
-            state = read_master(master)
-            if options.physical_volumes:
-                from gpolicy.cluster.volume_pools import from_master  # noqa: PLC0415
-
-                state = from_master(state, master)
-            return state
+            reached = open_master(src, options)
+            state = master.read_master(reached)
+            return volume_pools.from_master(state, reached) if options.physical_volumes else state
         case "config" | "snapshot" if rest:
             from gpolicy.cluster.state_files import read_config_file, read_snapshot  # noqa: PLC0415
 

@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 
 
 _GANETIS: Final = VolumeTerms()
-_METAVG: Final = ("diskparams", "drbd", "metavg")
 
 
 class VolumesFrom(Enum):
@@ -158,7 +157,7 @@ def separate_metavg(state: ClusterState, group: LiveGroup) -> str | None:
 
     None also where no DRBD disk can be: without the template, or with exclusive storage.
     """
-    metavg, own = group.effective.get(_METAVG), own_group(state)
+    metavg, own = group.effective.get(("diskparams", "drbd", "metavg")), own_group(state)
     if not isinstance(metavg, str) or not metavg or own is None or metavg == own:
         return None
     lists = (state.cluster.own.get(("enabled_disk_templates",)), group.effective.get(("ipolicy", "disk-templates")))

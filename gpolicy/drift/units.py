@@ -60,9 +60,6 @@ class Unit:
     reason: str = ""
 
 
-_MOST_NAMED = 3
-
-
 class ValueUnits:
     """Makes units of parameters that drifted. With `in_bases`, a value of a base is written there in any case."""
 
@@ -130,7 +127,7 @@ class ValueUnits:
         if level == Level.CLUSTER:
             declared = self._policy.cluster
         if declared is not None and declared.document is leaf.document:
-            named = some([key[0] for key in others], _MOST_NAMED)
+            named = some([key[0] for key in others], 3)
             return Unit(keys, reason=f"{leaf.span} declares it for {named} as well, which would change")
         try:
             node = self._node(item, leaf)
@@ -158,7 +155,7 @@ class ValueUnits:
             if level is Level.CLUSTER or leaf.path == ("alloc_policy",):
                 said = "the cluster has no value there, and a policy cannot declare that: remove the key"
                 raise value_edits.UnwritableError(said)
-            return value_edits.INHERIT_WORD
+            return "inherit"
         written, left_out = self._writer.write({leaf.path: item.found}, level, item.object)
         if leaf.path not in written:
             raise value_edits.UnwritableError(left_out[0].reason)

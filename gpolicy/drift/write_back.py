@@ -261,9 +261,6 @@ class UnitWriter:
         return fault
 
 
-_WAIVED = "a waiver accepts it until {}: remove that first"
-
-
 @dataclass(frozen=True, slots=True)
 class WrittenDrift:
     """Drift that was written into the policy: how, and where it stands now."""
@@ -312,7 +309,7 @@ def write_back(
     """
     chosen = [item for item in report.drift if not selected or is_chosen(selected, item.object, item.path)]
     waived = [
-        UnwrittenDrift(item.drift, _WAIVED.format(item.waiver.until))
+        UnwrittenDrift(item.drift, f"a waiver accepts it until {item.waiver.until}: remove that first")
         for item in report.accepted
         if selected and is_chosen(selected, item.drift.object, item.drift.path)
     ]

@@ -181,9 +181,7 @@ def newest_snapshot(directory: Path, cluster: str) -> Path:
     return found[-1]
 
 
-def prune_snapshots(directory: Path, cluster: str, keep: int) -> list[Path]:
-    """Remove all but the newest `keep` snapshots of a cluster, and return those removed. Other files stay."""
-    gone = snapshots_of(directory, cluster)[:-keep]
-    for path in gone:
+def prune_snapshots(directory: Path, cluster: str, keep: int) -> None:
+    """Remove all but the newest `keep` snapshots of a cluster. Other files stay."""
+    for path in snapshots_of(directory, cluster)[:-keep]:
         path.unlink(missing_ok=True)
-    return gone

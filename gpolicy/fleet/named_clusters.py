@@ -53,10 +53,6 @@ class NamedCluster:
     labels: Mapping[str, str]
     source: Path
 
-    def file(self, *parts: str) -> Path:
-        """Return a path from the directory of the settings file."""
-        return self.source.parent.joinpath(*parts)
-
 
 def named_clusters(file: SettingsFile | None) -> dict[str, NamedCluster]:
     """Return the clusters that a settings file names, in its order. Raise InputError for what is wrong with them."""

@@ -125,14 +125,12 @@ class _Renderer:
         entries = _sorted(root, order)
         if entries and entries[0] is not root.entries[0]:
             _part_head(root, root.entries[0], entries[0])
-        self._comment_lines(root.head, 0, first=True)
+        self.comments(root.head, 0, first=True)
         self._entries(entries, 0, order, after_head=bool(root.head))
         self.comments(root.after, 0)
 
-    def comments(self, comments: list[reading.CommentLines], indent: int) -> None:
-        self._comment_lines(comments, indent, first=not self.lines)
-
-    def _comment_lines(self, comments: list[reading.CommentLines], indent: int, *, first: bool) -> None:
+    def comments(self, comments: list[reading.CommentLines], indent: int, *, first: bool = False) -> None:
+        """Write comments; `first`: no empty line before them."""
         for comment in comments:
             if comment.blank and not first:
                 self._blank()
@@ -158,7 +156,7 @@ class _Renderer:
             before.append(entry.opening)
         if one_line is not None:  # comments between the key and the end of the value
             before += entry.value.after if isinstance(entry.value, reading.Collection) else []
-        self._comment_lines(before, indent, first=first)
+        self.comments(before, indent, first=first)
         if entry.blank and not (first and not before):
             self._blank()
         start = f"{' ' * indent}{_start(entry)}"

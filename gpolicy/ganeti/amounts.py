@@ -207,7 +207,6 @@ def parse_bounded_size(text: str | float, name: str) -> Fraction | int:
 
 MIB: Final = "MiB"
 KIB_PER_SECOND: Final = "KiB/s"
-_TENTHS: Final = "tenths of a second"
 
 _OF_ONE: Final = {"bits": "bit", "sectors": "sector", "tenths of a second": "tenth of a second"}
 """Units that are words, for the number 1."""
@@ -287,7 +286,7 @@ _OTHER_UNITS: Final[dict[str, tuple[tuple[float, str], ...]]] = {
     "µs": ((1e6, "s"), (1e3, "ms")),
     "ms": ((1e3, "s"), (1 / 1000, "µs")),
     "s": ((1 / 1000, "ms"), (1 / 1_000_000, "µs")),
-    _TENTHS: ((10.0, "s"), (1 / 100, "ms")),
+    "tenths of a second": ((10.0, "s"), (1 / 100, "ms")),
     "%": ((100.0, "CPUs"),),
 }
 """What people take the unit of a number for: by which factor it is wrong then."""

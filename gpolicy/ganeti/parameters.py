@@ -17,7 +17,7 @@ from functools import cache, lru_cache
 from typing import Any, Final
 
 from gpolicy.ganeti import tables
-from gpolicy.ganeti.amounts import exact_size, rate_text
+from gpolicy.ganeti.amounts import KIB_PER_SECOND, exact_size, rate_text
 from gpolicy.ganeti.releases import release_key
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS, Level, Parameter, Path, Reach, Type, Value, Values
 
@@ -117,7 +117,6 @@ def spec_distance(outside: Iterable[tuple[int, int, int]]) -> float:
 
 FAMILIES: Final = frozenset(parameter.family for parameter in PARAMETERS if len(parameter.path) > 1)
 """Top-level keys whose values are nested; every other parameter is a leaf of its own."""
-RATE_UNIT: Final = "KiB/s"
 _FLOAT_BITS = sys.float_info.max_exp
 
 
@@ -135,7 +134,7 @@ def amount_text(path: Path, value: Value) -> str | None:
         return None
     if parameter.type in (Type.SIZE, Type.MIB):
         return exact_size(value)
-    return rate_text(value) if parameter.unit == RATE_UNIT else None
+    return rate_text(value) if parameter.unit == KIB_PER_SECOND else None
 
 
 def canonical(path: Path, value: Value) -> Value:

@@ -33,11 +33,17 @@ def release_key(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in version.split("."))
 
 
+def release_numbers(software_version: str | None) -> tuple[int, ...] | None:
+    """Return the numbers of a release ("3.1.0~rc2" counts as 3.1.0), None where it is not known."""
+    numbers = _NUMBERS.match(software_version or "")
+    return release_key(numbers[0]) if numbers else None
+
+
 @lru_cache(maxsize=64)  # rules ask it of every group
 def release_of(software_version: str | None) -> str | None:
     """Return the newest release that gpolicy knows and that is not newer than a cluster's; None if it is unknown."""
-    numbers = _NUMBERS.match(software_version or "")
-    known = [version for version in VERSIONS if numbers and release_key(version) <= release_key(numbers[0])]
+    numbers = release_numbers(software_version)
+    known = [version for version in VERSIONS if numbers and release_key(version) <= numbers]
     return known[-1] if known else None
 
 
@@ -81,7 +87,7 @@ def most_exact(software_version: str | None, declared: str | None) -> str:
 
     config.data says only 3.1, not which: a declared release of these is more exact.
     """
-    if software_version is None or _NUMBERS.match(software_version) is None:
+    if software_version is None or release_numbers(software_version) is None:
         return declared or DEFAULT_VERSION
     return declared if declared is not None and release_of(declared) == software_version else software_version
 
@@ -93,8 +99,5 @@ def n1_by_unallocated(release: str) -> bool:
     peer. Earlier ones, and pre-releases of 3.1.0, compare the memory that the node reports as free, and equality is
     enough. "3.1" means the newest. Seen by running 3.0.2 and 3.1.1; of 3.1.0~rc2 in its source.
     """
-    numbers = _NUMBERS.match(release)
-    if numbers is None:
-        return False
-    key = release_key(numbers[0])
-    return key[:2] >= _NEW_N1[:2] and (key[:3] != _NEW_N1 or "~" not in release)
+    key = release_numbers(release)
+    return key is not None and key[:2] >= _NEW_N1[:2] and (key[:3] != _NEW_N1 or "~" not in release)

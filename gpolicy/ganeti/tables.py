@@ -72,10 +72,8 @@ def cluster() -> list[Parameter]:
     ]
 
 
-_MODES: Final = ("bridged", "routed", "openvswitch", "ext")
-
 NICPARAMS: Final = (
-    _row(("nicparams", "mode"), Type.CHOICE, "bridged", _START, choices=_MODES),
+    _row(("nicparams", "mode"), Type.CHOICE, "bridged", _START, choices=("bridged", "routed", "openvswitch", "ext")),
     _row(("nicparams", "link"), _TEXT, "xen-br0", _START),
     _row(("nicparams", "vlan"), _TEXT, "", _START, example="100"),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 
 from gpolicy.allocator.cluster_data import NO_LOAD, NO_NODE, Instance, Load
@@ -159,20 +159,15 @@ def load_cluster(options: Options, loads: Mapping[str, Load] | None = None, inst
         raise
     except InputError as error:
         raise InputError(f"failed to load data, aborting: {error}") from None
+    measured = (lambda item: loads.get(item.name, item.load)) if loads else None
     return merge(
         data,
         static_kvm_node_memory=options.static_kvm_node_memory,
-        loads=_loads_of(options, loads),
+        loads=(lambda _: NO_LOAD) if options.ignore_dynu else measured,
         exclusion_prefixes=tuple(f"{prefix}:" for prefix in options.exclusion_tags),
         # an iallocator document is loaded once as a request, and its result once more as a cluster
         twice=options.ialloc_src is not None and not (options.master or options.simulate or options.text_data),
     )
-
-
-def _loads_of(options: Options, loads: Mapping[str, Load] | None) -> Callable[[Instance], Load] | None:
-    if options.ignore_dynu:
-        return lambda _: NO_LOAD
-    return (lambda item: loads.get(item.name, item.load)) if loads else None
 
 
 def under_release(data: ClusterData, installed: str | None = None) -> ClusterData:

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
     Item = TypeVar("Item")
 
-NIC_MODES = frozenset({"bridged", "routed", "openvswitch"})
-
 
 @dataclass(frozen=True, slots=True)
 class IallocatorDocument:
@@ -154,7 +152,7 @@ def _places(instance: str, values: dict[str, Json], nodes: Mapping[str, int]) ->
 def _network(instance: str, values: dict[str, Json]) -> str | None:
     fields = Fields("", values)
     _, _, mode, _, _, network = map(fields.text_or_none, ("mac", "ip", "mode", "link", "bridge", "network"))
-    if mode is not None and mode not in NIC_MODES:
+    if mode is not None and mode not in {"bridged", "routed", "openvswitch"}:
         raise InputError(f"invalid NIC mode in instance {instance}")
     return network
 

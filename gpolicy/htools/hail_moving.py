@@ -28,7 +28,9 @@ def parse_moving(kind: str, fields: Fields, cluster: Cluster) -> HailRequest:
     if kind == "allocate-secondary":
         index = _exact(cluster, fields.text("name"))
         return HailRequest((index,), lambda: f"AllocateSecondary {index}", partial(_allocate_secondary, index))
-    instances = _instances(cluster, fields.texts("instances"))
+    suffix = cluster.common_suffix
+    things = ((index, item.name, item.name.removesuffix(suffix)) for index, item in cluster.instances.items())
+    instances = _find(fields.texts("instances"), things)
     if kind == "node-evacuate":
         mode = fields.get("evac_mode", as_named(EvacuationMode, "EvacMode"))
         shown = f"NodeEvacuate {shown_ints(instances)} Change{mode.name.capitalize()}"
@@ -112,9 +114,3 @@ def _find(names: Iterable[str], things: Iterable[tuple[int, str, str]]) -> tuple
             raise InputError(f"Wrong number of elems found with name {name}")
         indices.append(found[0])
     return tuple(indices)
-
-
-def _instances(cluster: Cluster, names: Iterable[str]) -> tuple[int, ...]:
-    suffix = cluster.common_suffix
-    things = ((index, item.name, item.name.removesuffix(suffix)) for index, item in cluster.instances.items())
-    return _find(names, things)

@@ -22,6 +22,7 @@ from gpolicy.analysis.allocator_input import cluster_data
 from gpolicy.cluster.credentials import Credentials, find_credentials
 from gpolicy.cluster.json_input import parse_json, read_bytes
 from gpolicy.cluster.rapi import records_of, state_of
+from gpolicy.cluster.rapi_client import Client, make_trust, parse_address
 from gpolicy.errors import GpolicyError, InputError, UnreachableError
 from gpolicy.ganeti.vocabulary import RAPI_READS, Value
 from gpolicy.htools.json_fields import Fields, as_hypervisor, as_policy
@@ -114,8 +115,6 @@ def _login_in(address: str) -> tuple[Credentials | None, str]:
 
 def _ask(address: str, login: Credentials | None) -> dict[str, Value]:
     """Return the answers of a server. Unlike htools, certificates are verified."""
-    from gpolicy.cluster.rapi_client import Client, make_trust, parse_address  # noqa: PLC0415 (few need it)
-
     url = address if "://" in address else f"https://{address}"
     host, port = parse_address(url)
     if not url.startswith(("https://", "http://")):

@@ -19,7 +19,7 @@ from gpolicy.analysis.violations import bounds_of
 from gpolicy.cluster.state import ClusterState, LiveDisk, LiveInstance, LiveNode
 from gpolicy.cluster.terms import SpindleFault, VolumeSize, VolumeTerms, spindle_refusal
 from gpolicy.cluster.volume_pools import VolumePools, VolumesFrom, own_group, pools_of
-from gpolicy.ganeti.releases import release_key
+from gpolicy.ganeti.releases import release_numbers
 from gpolicy.impact.comparison import Sides
 from gpolicy.policy.model import Hardware
 
@@ -179,7 +179,7 @@ def exclusive_storage_change(compared: Sides, promised: Mapping[str, Hardware]) 
     names = [name for name in after.groups if any(node.name in has for node in after.nodes_of(name))]
     now, then = _View(before, had, {}), _View(after, has, promised)
     instances = sorted(after.instances.values(), key=lambda instance: instance.name)
-    version = _release(after.software_version)
+    version = release_numbers(after.software_version)
     return ExclusiveStorageChange(
         groups=tuple(_volumes(then, name, on) for name in names),
         turned_on=tuple(on),
@@ -187,14 +187,6 @@ def exclusive_storage_change(compared: Sides, promised: Mapping[str, Hardware]) 
         instances=tuple(effect for instance in instances for effect in _effects(instance, now, then)),
         not_reported=tuple(sorted(has)) if version is None or version >= _FIRST_DEFECT else (),
     )
-
-
-def _release(version: str | None) -> tuple[int, ...] | None:
-    """Return the numbers of a release ("3.1.0~rc2" counts as 3.1.0), None where it is not known."""
-    try:
-        return release_key(version.partition("~")[0].partition("-")[0]) if version else None
-    except ValueError:
-        return None
 
 
 def _exclusive_nodes(state: ClusterState) -> set[str]:

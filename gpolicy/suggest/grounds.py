@@ -80,7 +80,11 @@ class Grounds:
         if not exclusive:
             return Ground(mirrored, len(nodes), threads), None
         smallest = smallest_volume(self.state, [node.name for node in nodes], self.request.volume, notes)
-        return Ground(mirrored, len(nodes), threads, usable_volume(smallest)), smallest
+        usable = VolumeSize(smallest).usable
+        if usable < 1:
+            message = f"a physical volume of {exact_size(smallest)} is too small for any disk"
+            raise RequestError(message, hint="--pv-size takes MiB, or 1T")
+        return Ground(mirrored, len(nodes), threads, usable), smallest
 
     def kinds(self, empty: ClusterData, template: DiskTemplate, ratio: float, notes: list[str]) -> tuple[NodeKind, ...]:
         """Return the kinds of nodes that have room for instances. Raise GpolicyError if none has."""
@@ -167,11 +171,11 @@ def node_hardware(
     """Return the hardware of the nodes of `empty` (one group, emptied); `ratio` is virtual CPUs for each CPU."""
     hail = hail_parameters(state.cluster.own.get(ALLOCATOR_PARAMETERS))
     merged = merge(empty, static_kvm_node_memory=hail.static_kvm_node_memory).nodes
-    found = []
-    for node in [node for node in empty.nodes if not node.offline]:
-        kept = declared_numbers(state, state.nodes[node.name])
-        found.append(_hardware(node, merged[node.index], kept, template, ratio, request))
-    return found
+    return [
+        _hardware(node, merged[node.index], declared_numbers(state, state.nodes[node.name]), template, ratio, request)
+        for node in empty.nodes
+        if not node.offline
+    ]
 
 
 def _hardware(
@@ -258,12 +262,3 @@ def _judge(smallest: int, largest: int, notes: list[str]) -> None:
             f"physical volumes of {small} and {large} are too different for one group with exclusive storage:"
             " Ganeti calls that an error; all count as the smallest"
         )
-
-
-def usable_volume(smallest: int) -> int:
-    """Return the part of each volume that disks can use (MiB). Raise RequestError if that is 0."""
-    usable = VolumeSize(smallest).usable
-    if usable < 1:
-        message = f"a physical volume of {exact_size(smallest)} is too small for any disk"
-        raise RequestError(message, hint="--pv-size takes MiB, or 1T")
-    return usable

@@ -219,10 +219,10 @@ class _Maker:
 
     def _newly_forbidden(self, group: LiveGroup, values: Values) -> tuple[str, ...]:
         """Return the instances of the group that conform to its policy today but not to the suggested one."""
-        after = with_values(self.state, group.name, values).groups[group.name]
+        after = fill({**group.own, **values}, self.state.cluster.own, Level.GROUP)
         nodes, instances = self.state.nodes, self.state.instances.values()
         members = [instance for instance in instances if nodes[instance.primary_node].group == group.name]
-        allowed = [allowed_sizes(item.effective, group.name, ()) for item in (group, after) if members]
+        allowed = [allowed_sizes(item, group.name, ()) for item in (group.effective, after) if members]
         found = []
         for instance in members:
             exclusive = self.state.on_exclusive_storage(instance)
@@ -262,14 +262,6 @@ def _old_pairs(pairs: Sequence[SpecPair], now: CountedCluster, then: CountedClus
             yield suggestion.OldPair(place=place, pair=pair, now=now.fit(instance), then=then.fit(instance))
 
 
-def with_values(state: ClusterState, group: str, values: Values) -> ClusterState:
-    """Return `state` with `values` as own values of `group`."""
-    old = state.groups[group]
-    own = {**old.own, **values}
-    groups = {**state.groups, group: replace(old, own=own, effective=fill(own, state.cluster.own, Level.GROUP))}
-    return replace(state, groups=groups)
-
-
 def _stranded(
     kinds: tuple[suggestion.NodeKind, ...], sizes: tuple[suggestion.Size, ...], ground: Ground
 ) -> tuple[suggestion.Waste, ...]:
@@ -286,7 +278,6 @@ def _stranded(
     )
 
 
-_NODES_SHOWN: Final = 6
 _MINMAX: Final = ("ipolicy", "minmax")
 
 
@@ -352,7 +343,7 @@ def _template() -> Template:
         autoescape=False,  # noqa: S701 (YAML: texts of others are only in comments and in entries)
     )
     environment.filters |= {"comment": comment, "flow": flow, "size": exact_size, "count": count}
-    environment.filters["names"] = lambda kind: one_line(some([node.name for node in kind.nodes], _NODES_SHOWN))
+    environment.filters["names"] = lambda kind: one_line(some([node.name for node in kind.nodes], 6))
     environment.filters["usable"] = lambda volume: VolumeSize(volume).usable
     return environment.get_template("sizes.yaml.j2")
 

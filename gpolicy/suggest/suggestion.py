@@ -28,9 +28,6 @@ from gpolicy.suggest.tiling import Amounts, Ground, Tiling
 Bounds = Literal["fixed", "ranges"]
 """fixed: an instance has one of the sizes, within a few percent. ranges: it may also be smaller."""
 
-DEFAULT_MARGIN = 1.0
-"""Percent of the measured memory that stay unused: the measured value varies from boot to boot."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SuggestRequest:
@@ -38,15 +35,16 @@ class SuggestRequest:
 
     `divisors` are the parts of a node (None: those that suit the hardware), `mix` the weight of each. `bounds` None:
     fixed under exclusive storage, else ranges. `vcpu_ratio` None: 1 under exclusive storage, else the group's. `volume`
-    is the size of the smallest physical volume if the state does not show it. `empty` counts the mix on nodes without
-    instances. `real_mix` chooses the sizes by the instances that exist.
+    is the size of the smallest physical volume if the state does not show it. `margin` is what stays unused of the
+    measured memory, which varies from boot to boot (%). `empty` counts the mix on nodes without instances. `real_mix`
+    chooses the sizes by the instances that exist.
     """
 
     template: str | None = None
     divisors: tuple[int, ...] | None = None
     bounds: Bounds | None = None
     vcpu_ratio: float | None = None
-    margin: float = DEFAULT_MARGIN
+    margin: float = 1.0
     volume: int | None = None
     mix: Mapping[int, int] | None = None
     empty: bool = False
@@ -283,7 +281,7 @@ def pairs(
     for place, divisor in enumerate(order):
         smaller = sizes[order[place + 1]] if place + 1 < len(order) else None
         size = sizes[divisor]
-        if smaller is not None and not _well_apart(size, smaller):
+        if smaller is not None and not smaller.is_below(size):
             names = f"{size_name(divisor)} and {size_name(order[place + 1])}"
             raise RequestError(f"{names} are too similar on these nodes", hint="remove one from --sizes")
         most = 1 if bounds == "fixed" else disks
@@ -296,11 +294,6 @@ def pairs(
             low = _ranging(smaller, high, today)
         result[divisor] = SpecPair(low, high)
     return result
-
-
-def _well_apart(size: Amounts, smaller: Amounts) -> bool:
-    less_disk = size.volumes is None or smaller.volumes is None or smaller.volumes < size.volumes
-    return smaller.memory + STEP <= size.memory and less_disk
 
 
 def _fixed(size: Amounts, smaller: Amounts | None, one_more: int, high: Spec, volume: int | None) -> Spec:

@@ -54,6 +54,11 @@ class Amounts:
     volumes: int | None = None
     """Physical volumes; None without exclusive storage."""
 
+    def is_below(self, other: Amounts) -> bool:
+        """Return whether these are less memory, and fewer volumes if they count."""
+        fewer = self.volumes is None or other.volumes is None or self.volumes < other.volumes
+        return self.memory < other.memory and fewer
+
 
 def combined(combine: Callable[[Sequence[int]], int], items: Sequence[Amounts]) -> Amounts:
     """Return `combine` of each resource of `items`; None if an item lacks the resource."""
@@ -227,16 +232,8 @@ def _choices(parts: dict[int, Amounts]) -> Iterator[tuple[int, ...]]:
     others = [k for k in parts if k > 1]
     for more in range(len(USUAL) if parts else 0):
         for chosen in combinations(others, more):
-            if _distinct([parts[k] for k in (1, *chosen)]):
+            if all(parts[small].is_below(parts[big]) for big, small in pairwise((1, *chosen))):
                 yield 1, *chosen
-
-
-def _distinct(sizes: Sequence[Amounts]) -> bool:
-    """Return whether each size is smaller than the one before, in memory and in volumes if they count."""
-    return all(
-        small.memory < big.memory and (small.volumes is None or big.volumes is None or small.volumes < big.volumes)
-        for big, small in pairwise(sizes)
-    )
 
 
 def _strangeness(divisors: tuple[int, ...]) -> float:

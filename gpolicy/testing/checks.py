@@ -26,7 +26,7 @@ from gpolicy.cluster.terms import Limits, limited
 from gpolicy.findings import Located
 from gpolicy.ganeti.amounts import exact_size
 from gpolicy.ganeti.parameters import fill
-from gpolicy.ganeti.vocabulary import Level, Path
+from gpolicy.ganeti.vocabulary import Level
 from gpolicy.policy.model import Policy
 from gpolicy.policy.scenario import CapacityQuestion, Expectation, Scenario, Sizes
 from gpolicy.printable import count
@@ -153,9 +153,6 @@ def _value(item: Candidate, report: PlaceReport) -> str:
     return f"lost {lost} and {exact_size(item.disk_left or 0)} left"
 
 
-_EXCLUSIVE: Path = ("ndparams", "exclusive_storage")
-
-
 def check_conformity(policy: Policy, state: ClusterState, scenario: Scenario) -> list[Check]:
     """Return the checks of an instance of a test against the policy of its group.
 
@@ -166,7 +163,7 @@ def check_conformity(policy: Policy, state: ClusterState, scenario: Scenario) ->
     sizes = scenario.sizes
     group = _group(state, scenario)
     values = state.groups[group].effective
-    exclusive = values.get(_EXCLUSIVE) is True
+    exclusive = values.get(("ndparams", "exclusive_storage")) is True
     pairs = values.get(MINMAX)
     names = pair_names(policy, state).of(group, len(pairs) if isinstance(pairs, list) else 0)
     instance = instance_of(policy, state, sizes, group, exclusive=exclusive)
@@ -301,15 +298,13 @@ def _cluster(
         oversubscription=question.oversubscription,
         cpus_after_failure=question.cpus_after_failure,
     )
-    names = sorted({node.group for node in state.nodes.values()})
+    hint = f"say `group:`, one of {', '.join(sorted({node.group for node in state.nodes.values()}))}"
     if limits.beyond_htools and group is None:
-        hint = f"say `group:`, one of {', '.join(names)}"
         raise CannotRunError("such limits apply to the nodes of one group: which one?", scenario.span, hint=hint)
     template = question.template.value if question.template else None
     state, declared = limited(state, limits), question.resource_model
     loaded = load_to_count(state, group, template=template, declared=declared, weights=weights)
     if group is None and (loaded.settled.unknown or loaded.limits_differ):
-        hint = f"say `group:`, one of {', '.join(names)}"
         reason = "; ".join(not_known({name: why.reason for name, why in loaded.settled.unknown.items()}))
         raise CannotRunError(reason or "the groups have different limits", scenario.span, hint=hint)
     found = loaded.whole if group is None else loaded.groups[group]
@@ -363,7 +358,7 @@ def _check_counts(counts: _Counts, expectation: Expectation) -> Check:
     return checked(expectation, cause if is_binding else fit.fits, detail=f"{fit.fits} fit, bound by {cause}")
 
 
-def check_redundancy(_policy: Policy, state: ClusterState, scenario: Scenario) -> list[Check]:
+def check_redundancy(state: ClusterState, scenario: Scenario) -> list[Check]:
     """Return the checks of a redundancy test."""
     question = scenario.redundancy
     assert question is not None  # noqa: S101 (the schema asks for it)

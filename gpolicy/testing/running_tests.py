@@ -11,7 +11,7 @@ name only one hypervisor or volume group, that is the cluster's. Sources: design
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import islice
@@ -40,7 +40,7 @@ from gpolicy.policy.scenario import Action, Machine, Scenario, SimulatedGroup, S
 from gpolicy.printable import count
 from gpolicy.resolve.desired import promise_of, terms_of
 from gpolicy.testing.checks import check_capacity, check_conformity, check_place, check_redundancy
-from gpolicy.testing.outcome import CannotRunError, Check, Outcome, errors_at, known_name, with_instances
+from gpolicy.testing.outcome import CannotRunError, Outcome, errors_at, known_name, with_instances
 from gpolicy.what_if.load import moved, offline, without, without_node
 from gpolicy.what_if.supposing import WhatIf, read_more, read_upgrade, suppose
 
@@ -141,11 +141,10 @@ _FREE_CPUS: Final = 1
 """Virtual CPUs that htools assumes for a node itself without a declaration."""
 
 
-def simulated_cluster(policy: Policy, parts: Iterable[SimulatedGroup], source: str) -> ClusterState:
+def simulated_cluster(policy: Policy, parts: Sequence[SimulatedGroup], source: str) -> ClusterState:
     """Return the cluster of `parts` under `policy`. Raise CannotRunError if a figure is missing."""
     machines: dict[str, tuple[SimulatedNode, Machine]] = {}
     groups: dict[str, str] = {}
-    parts = list(parts)
     for part in parts:
         group = _group_of(part, policy)
         promised = _promised(policy.groups.get(group))
@@ -335,8 +334,6 @@ _MOST_OF_ONE: Final = 30_000_000
 _STEPS_OF_RECORD: Final = 500
 """What it takes to make a node or an instance of the cluster of a test."""
 
-_Question = Callable[[Policy, ClusterState, Scenario], list[Check]]
-
 
 def run_tests(
     policy: Policy, *, chosen: Iterable[Scenario] | None = None, stages: Stages | None = None
@@ -357,19 +354,19 @@ def _run(policy: Policy, stages: Stages, scenario: Scenario, budget: Budget) -> 
     try:
         cluster = stages.cluster(scenario.stage, scenario.name.value)
         budget.left -= _STEPS_OF_RECORD * (len(cluster.nodes) + len(cluster.instances))
-        if scenario.action is Action.CAPACITY:
-            return replace(outcome, checks=tuple(check_capacity(policy, cluster, scenario, budget)))
-        return replace(outcome, checks=tuple(_ACTIONS[scenario.action](policy, cluster, scenario)))
+        match scenario.action:
+            case Action.PLACE:
+                checks = check_place(policy, cluster, scenario)
+            case Action.CHECK_INSTANCE:
+                checks = check_conformity(policy, cluster, scenario)
+            case Action.CAPACITY:
+                checks = check_capacity(policy, cluster, scenario, budget)
+            case Action.REDUNDANCY:
+                checks = check_redundancy(cluster, scenario)
+        return replace(outcome, checks=tuple(checks))
     except GpolicyError as error:
         place = error.span if isinstance(error, CannotRunError) else None
         return replace(outcome, error=error.message, hint=error.hint, place=place)
-
-
-_ACTIONS: dict[Action, _Question] = {
-    Action.PLACE: check_place,
-    Action.CHECK_INSTANCE: check_conformity,
-    Action.REDUNDANCY: check_redundancy,
-}
 
 
 MOST_TESTS: Final = 100

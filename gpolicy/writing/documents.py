@@ -40,7 +40,6 @@ _SECTIONS: Final = (
     (("beparams", "nicparams", "hvparams"), "Defaults of instances."),
     (("enabled_data_collectors", "data_collector_interval"), "The monitoring daemon; intervals in microseconds."),
 )
-_OTHERS: Final = "The cluster itself."
 _FLOW: Final = frozenset({"hv_state", "disk_state", "enabled_data_collectors", "data_collector_interval"})
 _LONGEST_ASIDE: Final = 50
 
@@ -68,7 +67,7 @@ def sections(
     lines: list[str] = []
     known = {family for families, _ in _SECTIONS for family in families}
     others = tuple(dict.fromkeys(path[0] for path in values if path[0] not in known))
-    for families, title in (*_SECTIONS, (others, _OTHERS)):
+    for families, title in (*_SECTIONS, (others, "The cluster itself.")):
         part = [line for family in families for line in _family(family, values, comment)]
         part += yaml_text.entry("nodes", nodes) if families == ("nodes",) and nodes is not None else []
         if part:

@@ -22,7 +22,6 @@ from gpolicy import opening
 from gpolicy.data import data_directory
 from gpolicy.errors import GpolicyError, RequestError
 from gpolicy.guessing import did_you_mean_one_of
-from gpolicy.opening import real_path, work_tree
 from gpolicy.policy.files import boundary
 from gpolicy.policy.model import Policy
 from gpolicy.policy.yaml_reader import MAX_BYTES
@@ -73,7 +72,7 @@ def write_policy(files: Mapping[str, str], directory: Path) -> list[Path]:
     if not schema.exists():
         schema.parent.mkdir(exist_ok=True)
         opening.write_public(schema, text.encode())
-        written.append(Path(os.path.relpath(schema)))
+        written.append(Path(relpath(schema)))
     return written
 
 
@@ -273,7 +272,7 @@ def workflow_file(service: str, policy: Path) -> Path:
     if service not in _PLACES:
         hint = did_you_mean_one_of(service, "services", _PLACES)
         raise RequestError(f"there is no CI service `{service}`", hint=hint)
-    file = (work_tree(real_path(policy)) or real_path(Path())) / _PLACES[service]
+    file = (opening.work_tree(opening.real_path(policy)) or opening.real_path(Path())) / _PLACES[service]
     if file.exists():
         hint = "gpolicy overwrites nothing: move it away, or add to it what docs/guides/ci.md shows"
         raise RequestError(f"{relpath(file)}: exists already", hint=hint)
@@ -287,7 +286,7 @@ def write_workflow(service: str, policy: Path, file: Path, *, clusters: bool) ->
     """
     top = file.parents[_PLACES[service].count("/")]
     text = (data_directory("templates") / f"workflow.{service}.yml").read_text(encoding="utf-8")
-    text = text.replace("path: policies", f"path: {scalar(relpath(real_path(policy), top))}")
+    text = text.replace("path: policies", f"path: {scalar(relpath(opening.real_path(policy), top))}")
     text = _STATE.sub(r"\1clusters: all\n", text) if clusters else text
     file.parent.mkdir(parents=True, exist_ok=True)
     write_new_file(file, text)

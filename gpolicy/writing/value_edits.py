@@ -134,7 +134,6 @@ def _without(value: Any, pointers: list[Pointer]) -> Any:
     return value
 
 
-INHERIT_WORD: Final = "inherit"
 _SIZE: Final = re.compile(r"""(["']?)[0-9.]+(\s*)([A-Za-z]*)(["']?)""", re.ASCII)
 _LEAST_WITHOUT_UNIT: Final = 1024  # MiB; check doubts that a smaller number means MiB
 _NO_VALUE_YET: Final = re.compile(r":\s*")

@@ -17,9 +17,9 @@ from dataclasses import dataclass, field
 from textwrap import TextWrapper
 from typing import Any, Final
 
-from gpolicy.ganeti.amounts import format_size
+from gpolicy.ganeti.amounts import KIB_PER_SECOND, format_size
 from gpolicy.ganeti.expressible import InexpressibleError, checked
-from gpolicy.ganeti.parameters import RATE_UNIT, canonical, parameter_at, position, unflatten
+from gpolicy.ganeti.parameters import canonical, parameter_at, position, unflatten
 from gpolicy.ganeti.vocabulary import SPEC_SIZES, TAG_FAMILIES, Level, Parameter, Path, Type, Value
 from gpolicy.policy.kinds import OBJECTS
 from gpolicy.policy.loading import read_documents
@@ -215,7 +215,7 @@ def written_value(parameter: Parameter, value: Value) -> Node:
     match parameter.type, value:
         case ((Type.SIZE | Type.MIB), int()):
             return _size(value)
-        case Type.INT, int() if parameter.unit == RATE_UNIT:
+        case Type.INT, int() if parameter.unit == KIB_PER_SECOND:
             return _rate(value)
         case Type.MINMAX, list():
             return [{bound: _spec(pair[bound]) for bound in ("min", "max")} for pair in items]

@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from gpolicy.data import read_data
-from gpolicy.ganeti.amounts import BOUNDS, GREATEST_OVERSUBSCRIPTION, MOST_NODE_FAILURES
-from gpolicy.ganeti.parameters import INHERITED_FAMILIES, RATE_UNIT, parameters_of
+from gpolicy.ganeti.amounts import BOUNDS, GREATEST_OVERSUBSCRIPTION, KIB_PER_SECOND, MOST_NODE_FAILURES
+from gpolicy.ganeti.parameters import INHERITED_FAMILIES, parameters_of
 from gpolicy.ganeti.vocabulary import DISK_TEMPLATES, SPEC_SIZES, Level, Parameter, Type
 from gpolicy.policy.conformance import INHERIT, REFERENCE, TAG_PATTERN, VALUE, Schema, rebuilt
 
@@ -136,7 +136,7 @@ def _leaf(parameter: Parameter, level: Level) -> Schema:
 
 def _shape(parameter: Parameter) -> str:
     """Return a name for the shape of the parameter's values."""
-    if parameter.unit == RATE_UNIT:
+    if parameter.unit == KIB_PER_SECOND:
         return "rate"
     match parameter.type:
         case Type.SIZE | Type.MIB:
@@ -221,7 +221,7 @@ def _plain_leaf(parameter: Parameter) -> Schema:
 
 
 def _number(parameter: Parameter) -> Schema:
-    if parameter.unit == RATE_UNIT:
+    if parameter.unit == KIB_PER_SECOND:
         return {SHAPE: "rate", "anyOf": [text_like("rate"), {"type": "integer"}]}
     if parameter.numbers:
         return {"type": "integer", "enum": [*parameter.numbers]}

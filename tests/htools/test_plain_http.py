@@ -42,7 +42,7 @@ def serving(answer: Answer) -> Iterator[str]:
 
 
 def test_an_answer_is_read_up_to_the_bound_and_no_further(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rapi_client, "Client", partial(rapi_client.Client, limit=2 * 1024**2))
+    monkeypatch.setattr(rapi, "Client", partial(rapi_client.Client, limit=2 * 1024**2))
     sent = 0
     closed = threading.Event()
 

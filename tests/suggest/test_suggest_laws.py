@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
@@ -19,10 +20,12 @@ from gpolicy.analysis.loaded_state import group_data
 from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import VolumeSize
 from gpolicy.errors import GpolicyError
+from gpolicy.ganeti import parameters
+from gpolicy.ganeti.vocabulary import Level, Values
 from gpolicy.plan.diff import projected
 from gpolicy.policy.loading import load_policy
 from gpolicy.policy.model import Policy
-from gpolicy.suggest.suggesting import suggest, with_values
+from gpolicy.suggest.suggesting import suggest
 from gpolicy.suggest.suggestion import Size, Suggestion, SuggestRequest
 from tests.mistakes import find_mistakes
 from tests.plan.planned import make_plan
@@ -40,6 +43,13 @@ def load(found: Suggestion, directory: Path) -> Policy:
     file = directory / "group.yaml"
     file.write_text(found.document)
     return load_policy(file)
+
+
+def with_values(state: ClusterState, name: str, values: Values) -> ClusterState:
+    """Return `state` with `values` as own values of a group."""
+    own = {**state.groups[name].own, **values}
+    effective = parameters.fill(own, state.cluster.own, Level.GROUP)
+    return replace(state, groups={**state.groups, name: replace(state.groups[name], own=own, effective=effective)})
 
 
 def fill(node: Node, size: Size, state: ClusterState, found: Suggestion) -> tuple[int, Node]:

@@ -96,8 +96,6 @@ def _planned(
 ) -> Report:
     """Make and keep a plan; return it as a report."""
     from gpolicy.cli.checking import checked_policy  # noqa: PLC0415
-    from gpolicy.cli.output import Report, check_no_file_is_lost  # noqa: PLC0415
-    from gpolicy.opening import write_program  # noqa: PLC0415
     from gpolicy.plan.plan import plan_as_json  # noqa: PLC0415
     from gpolicy.report.answer_file import kept_text  # noqa: PLC0415
     from gpolicy.report.impact_json import impact_data  # noqa: PLC0415
@@ -140,8 +138,9 @@ def _planned(
         write_program(script, gpolicy.render_script(made).encode())
     elif script is not None:
         sys.stderr.write(as_text([f"no {script} was written: the plan is stopped"]))
+    code = ExitCode.CHANGES if detailed_exitcode and made.changes else ExitCode.FINE
     return Report(
-        exit_code=_exit_code(made, detailed=detailed_exitcode),
+        exit_code=int(code if made.safe else ExitCode.FINDINGS),
         answer=answer,
         own={
             "json": lambda: json_text(data()),
@@ -190,12 +189,6 @@ def _following(made: gpolicy.Plan, saved: Path | None, script: Path | None) -> I
     if made.safe and made.steps:
         save = "" if saved else f"add --save {file}, then "
         yield f"next: {save}gpolicy apply {file} --to DST"
-
-
-def _exit_code(made: gpolicy.Plan, *, detailed: bool) -> int:
-    if not made.safe:
-        return int(ExitCode.FINDINGS)
-    return int(ExitCode.CHANGES if detailed and made.changes else ExitCode.FINE)
 
 
 @verbs.command("render")

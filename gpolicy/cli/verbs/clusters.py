@@ -25,7 +25,6 @@ from gpolicy.report.forms import Display
 
 if TYPE_CHECKING:
     from gpolicy.cluster.state import ClusterState
-    from gpolicy.drift.write_back import WriteBack
     from gpolicy.writing.yaml_text import NotWritten
 
 _AFTER_DRIFT: Final = "next: gpolicy plan to make the cluster as declared, or add --write to take it into the policy"
@@ -213,20 +212,35 @@ def drift(
 def _compared(target: Target, selected: Sequence[str] | None, *, in_bases: bool) -> Report:
     """Return the differences of a cluster from its policy; write those of the `selected` into it, if they are given."""
     from gpolicy.cli.checking import checked_policy, reader_today  # noqa: PLC0415
+    from gpolicy.drift.write_back import write_back  # noqa: PLC0415
+    from gpolicy.fleet.choosing import other_policies  # noqa: PLC0415
+    from gpolicy.plan.changes import check_words  # noqa: PLC0415
     from gpolicy.report.drift_answer import drift_answer, drift_data  # noqa: PLC0415
     from gpolicy.report.prometheus import drift_metrics  # noqa: PLC0415
+    from gpolicy.writing.new_files import replace_drafted  # noqa: PLC0415
 
-    path, state = target.policy, target.read()
+    path, state, today = target.policy, target.read(), reader_today()
     checked = checked_policy(path, state)
     with working("comparing the policy with the cluster"):
-        report = gpolicy.find_drift(checked, state, today=reader_today())
+        report = gpolicy.find_drift(checked, state, today=today)
     policy = checked.policy
     wrote = None
     if selected is not None:
         if policy.is_part and target.path is not None:  # the settings file names the policies of clusters as a whole
             hint = "name the directory of the policy"
             raise UsageError(f"{policy.root} is a part of a policy: others may extend it", hint=hint)
-        wrote = _written_back(policy, state, report, selected, in_bases=in_bases)
+        check_words("select", selected, policy, state)
+        with working("writing the policy"):
+            wrote = write_back(
+                policy,
+                state,
+                report,
+                selected=selected,
+                today=today,
+                in_bases=in_bases,
+                others=lambda: other_policies(policy.root or Path()),
+            )
+        replace_drafted(policy, wrote.texts)
     left = report if wrote is None else replace(report, drift=wrote.left)
     now = time.time()
     of = named_policy(path, policy)
@@ -238,28 +252,3 @@ def _compared(target: Target, selected: Sequence[str] | None, *, in_bases: bool)
         policy=(path,),
         following=(_AFTER_DRIFT,) if left.drift and wrote is None else (),
     )
-
-
-def _written_back(
-    policy: gpolicy.Policy, state: ClusterState, report: gpolicy.DriftReport, selected: Sequence[str], *, in_bases: bool
-) -> WriteBack:
-    """Write drift into the files of the policy, of all or of none."""
-    from gpolicy.cli.checking import reader_today  # noqa: PLC0415
-    from gpolicy.drift.write_back import write_back  # noqa: PLC0415
-    from gpolicy.fleet.choosing import other_policies  # noqa: PLC0415
-    from gpolicy.plan.changes import check_words  # noqa: PLC0415
-    from gpolicy.writing.new_files import replace_drafted  # noqa: PLC0415
-
-    check_words("select", selected, policy, state)
-    with working("writing the policy"):
-        wrote = write_back(
-            policy,
-            state,
-            report,
-            selected=selected,
-            today=reader_today(),
-            in_bases=in_bases,
-            others=lambda: other_policies(policy.root or Path()),
-        )
-    replace_drafted(policy, wrote.texts)
-    return wrote

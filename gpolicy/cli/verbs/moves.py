@@ -55,7 +55,6 @@ def remedy(  # noqa: PLR0913 (one parameter an option)
     redundancy, and moves as few instances and as little disk as it can, each step allowed by hbal's rules. With --want
     it finds the moves that make room for wanted instances instead.
     """
-    from gpolicy.report.answer import under  # noqa: PLC0415
     from gpolicy.report.remedy_answer import remedy_answer, remedy_data  # noqa: PLC0415
 
     outputs = shown.outputs("remedy")
@@ -77,10 +76,10 @@ def remedy(  # noqa: PLR0913 (one parameter an option)
         )
         report = gpolicy.find_remedy(cluster, rate=mib, want=want, stop=gpolicy.after(seconds), working=working)
         saved = cache(lambda: _saved(report.steps, state, cluster.state, here.given))
-        answer = under(remedy_answer(report), here.given)
+        answer = remedy_answer(report)
         slowest = max((step.seconds for step in report.steps), default=0)
         code = ExitCode.FINDINGS if report.room and not report.room.enough else ExitCode.FINE
-        found = report_under(here.given, lambda: remedy_answer(report), lambda: remedy_data(report, saved()), code)
+        found = report_under(here.given, lambda: answer, lambda: remedy_data(report, saved()), code)
         return replace(found, following=here.write(saved, partial(remedy_data, report), answer, slowest))
 
     return run(work, clusters, None if plan else given, outputs, verb="remedy")
@@ -114,7 +113,6 @@ def evacuate(  # noqa: PLR0913 (one parameter an option)
     or must be shut down, or Ganeti would refuse what hail accepts.
     """
     from gpolicy.allocator.evacuation import EvacuationMode  # noqa: PLC0415
-    from gpolicy.report.answer import under  # noqa: PLC0415
     from gpolicy.report.evacuate_answer import evacuate_answer, evacuate_data, saved_evacuation  # noqa: PLC0415
 
     outputs, what_if = shown.outputs("evacuate", every=every), suppositions.read()
@@ -156,12 +154,11 @@ def evacuate(  # noqa: PLR0913 (one parameter an option)
             return _in_turn(cluster, state, request, here, seconds)
         report = gpolicy.find_evacuation(cluster, request, stop=gpolicy.after(seconds), working=working)
         saved = cache(lambda: _saved(report.moved, state, cluster.state, here.given))
-        own_answer = evacuate_answer(report, is_kept=bool(here.save or here.script))
+        answer = evacuate_answer(report, is_kept=bool(here.save or here.script))
         slowest = max((item.copied for item in report.moved), default=0) / request.rate
         code = ExitCode.FINDINGS if report.stays or report.objections else ExitCode.FINE
-        found = report_under(here.given, lambda: own_answer, lambda: evacuate_data(report), code)
-        data, answer = partial(saved_evacuation, report), under(own_answer, here.given)
-        return replace(found, following=here.write(saved, data, answer, slowest))
+        found = report_under(here.given, lambda: answer, lambda: evacuate_data(report), code)
+        return replace(found, following=here.write(saved, partial(saved_evacuation, report), answer, slowest))
 
     return run(work, clusters, policy, outputs, verb="evacuate")
 
@@ -216,28 +213,33 @@ class _Files:
 
         `saved` makes the moves as `gpolicy apply` needs them, `data` makes JSON's own types of these.
         """
-        from gpolicy.remedy.commands import moves_script  # noqa: PLC0415
+        from gpolicy.report.answer import under  # noqa: PLC0415
         from gpolicy.report.answer_file import kept_text  # noqa: PLC0415
 
         following: list[str] = []
         is_plan = self.given is not None and self.given.suffix == ".json"
         when = f" once {'the plan is applied' if is_plan else 'the policy holds'}" if self.given else ""
         if self.save is not None:
-            write_private(self.save, kept_text(data(saved()), answer).encode())
+            write_private(self.save, kept_text(data(saved()), under(answer, self.given)).encode())
             file, hours = quote(str(self.save)), ceil(slowest * 2 / 3600)
             patience = f" --job-timeout {hours * 3600}" if hours > 1 else ""  # twice the slowest, where it is long
             following.append(f"wrote {self.save}: gpolicy show {file} shows it again")
             if saved().steps:
                 following.append(f"next{when}: gpolicy apply {file} --to DST{patience}")
         if self.script is not None:
-            again = join(("gpolicy", *self.again, "--state", "local:"))
-            write_program(self.script, moves_script(saved(), again).encode())
-            following.append(f"wrote {self.script}: read it, and run it on the master of the cluster{when}")
+            following.append(f"{self._write_script(self.script, saved())}{when}")
         return tuple(following)
+
+    def _write_script(self, script: Path, saved: SavedRemedy, report: WavesReport | None = None) -> str:
+        """Write the script of moves; return what to do with it."""
+        from gpolicy.remedy.commands import moves_script  # noqa: PLC0415
+
+        again = join(("gpolicy", *self.again, "--state", "local:"))
+        write_program(script, moves_script(saved, again, report.waves if report else ()).encode())
+        return f"wrote {script}: read it, and run it on the master of the cluster"
 
     def write_waves(self, report: WavesReport, state: ClusterState, answer: Answer) -> tuple[str, ...]:
         """Write the moves of each wave: to two files of a directory, in place of older ones, and all as a script."""
-        from gpolicy.remedy.commands import moves_script  # noqa: PLC0415
         from gpolicy.remedy.saved_remedy import save_moves  # noqa: PLC0415
         from gpolicy.report.answer_file import kept_text  # noqa: PLC0415
         from gpolicy.report.evacuate_answer import saved_evacuation  # noqa: PLC0415
@@ -259,9 +261,7 @@ class _Files:
             following.append(f"wave {number}: {'; '.join(parts)}")
         if self.script is not None and report.waves:
             saved = save_moves([move for wave in report.waves for move in wave.moves], report.waves[0].before)
-            again = join(("gpolicy", *self.again, "--state", "local:"))
-            write_program(self.script, moves_script(saved, again, report.waves).encode())
-            following.append(f"wrote {self.script}: read it, and run it on the master of the cluster")
+            following.append(self._write_script(self.script, saved, report))
         return tuple(following)
 
 

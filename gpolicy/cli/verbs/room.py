@@ -149,14 +149,13 @@ def place(  # noqa: PLR0913 (Typer reads options from arguments)
     """
     from gpolicy.analysis.shown_score import read_weights  # noqa: PLC0415
     from gpolicy.analysis.size_words import read_words  # noqa: PLC0415
-    from gpolicy.cluster.terms import NO_LIMITS  # noqa: PLC0415
     from gpolicy.report.place_answer import place_answer, place_data  # noqa: PLC0415
 
     outputs = shown.outputs("place", every=every)
     asked, limits = [*request, *([f"group={group}"] if group else [])], limit_options.read()
     words = read_words(asked)
     what_if, weights = suppositions.read(words.request.group), read_weights(weight or ())
-    is_plain = not (what_if or weight or ignore_ipolicy or resource_model or limits != NO_LIMITS)
+    is_plain = not (what_if or weight or ignore_ipolicy or resource_model or limits != gpolicy.Limits())
 
     def work(target: Target) -> Report:
         cluster = target.open(what_if, limits, resource_model=resource_model)
@@ -276,14 +275,13 @@ def size(  # noqa: PLR0913 (one parameter an option)
     It tries numbers of nodes with the allocator, as hail accepts instances and under the limits, and shows the cheapest
     that are enough and what is missing with one node fewer.
     """
-    from gpolicy.cluster.terms import NO_LIMITS  # noqa: PLC0415
     from gpolicy.report.size_answer import full_answer, size_answer, size_data  # noqa: PLC0415
     from gpolicy.what_if.sizing import MOST_KINDS, read_kind  # noqa: PLC0415
     from gpolicy.what_if.supposing import read_wanted  # noqa: PLC0415
 
     outputs = shown.outputs("size")
     given, what_if, limits = options.policy_path(path, policy), suppositions.read(), limit_options.read()
-    one = want[0] if want and len(want) == 1 and what_if is None and limits == NO_LIMITS else None
+    one = want[0] if want and len(want) == 1 and what_if is None and limits == gpolicy.Limits() else None
     if like and not want:
         raise UsageError("--like is of no use without --want", hint="say what must fit: --want '10x SIZE'")
     if len(like or ()) > MOST_KINDS:
