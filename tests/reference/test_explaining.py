@@ -19,7 +19,7 @@ from gpolicy.ganeti.vocabulary import SCORE_COMPONENTS, TAG_FAMILIES
 from gpolicy.policy.kinds import BUILT_IN, KINDS, Measure
 from gpolicy.reference.explaining import VARIABLES, explain, list_rules
 from gpolicy.reference.keys import all_keys
-from gpolicy.report.glossary import CAUSES, FAILURES, WORDS
+from gpolicy.report.glossary import FAILURES, WORDS
 
 
 def _facts(text: str) -> dict[str, str]:
@@ -161,7 +161,7 @@ def test_components_of_the_score_and_tags_are_words(word: str) -> None:
 def test_no_word_has_two_meanings_in_reports() -> None:
     tables = tomllib.loads((data_directory("templates") / "words.toml").read_text(encoding="utf-8"))
     words = [word for table in tables.values() for key in table for word in key.split(" | ")]
-    alike = Counter(word.lower() for word in (*words, *CAUSES))
+    alike = Counter(word.lower() for word in words)
     assert [word for word, number in alike.items() if number > 1] == []
 
 
