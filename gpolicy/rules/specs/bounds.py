@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import islice
 from typing import Final
 
 from gpolicy.checking.context import DISK_TEMPLATES, MINMAX, Context
-from gpolicy.checking.pairs import MAX_PAIRS, Pair, amount, nearest
+from gpolicy.checking.pairs import MAX_PAIRS, Pair, amount, as_written, nearest
 from gpolicy.checking.rule import Hit, When, error, hit, see, warning
 from gpolicy.findings import REFUSED, Related, RuleParameter
 from gpolicy.ganeti.amounts import is_without_limit, sensible_ranges
@@ -16,15 +15,13 @@ from gpolicy.ganeti.vocabulary import MAX_DISKS, MAX_NICS, SPEC_PARAMETERS, SPEC
 from gpolicy.policy.model import ClusterPolicy, Declared, Leaf
 from gpolicy.printable import count
 from gpolicy.rules.shared import lost_sizes
-from gpolicy.rules.specs.order import observed_sizes
+from gpolicy.rules.specs.order import CLEARLY, bound_meant, observed_sizes, out_of_line, sizes_beside
 
 CEILINGS: Final = {"disk-count": MAX_DISKS, "nic-count": MAX_NICS}
 _WORDS: Final = {"disk-count": "disks", "nic-count": "network interfaces"}
 _SENSIBLE: Final = sensible_ranges()
 _GIB: Final = 1024
 _UNITS: Final = (1, _GIB, _GIB * _GIB)
-_FAR: Final = 16
-"""How many times another number is when a digit or a unit of it is most likely wrong."""
 _USUAL: Final = 2048
 """MiB of memory for each CPU."""
 
@@ -41,44 +38,31 @@ def spec_min_above_max(context: Context) -> Iterator[Hit]:
         for name in above:
             low, high = pair.written("min", name), pair.written("max", name)
             message = f"{pair.title}: min {name} {amount(name, low)} is above max {amount(name, high)}"
-            exchanged = f"min {amount(name, high)} and max {amount(name, low)}"
-            cures = _other_units(pair, name) if name in SPEC_SIZES else {}
-            cures = cures if len(cures) == 1 else _unlike_others(context, declared, pair, name)
-            end = next(iter(cures)) if len(cures) == 1 else "min"
-            hint = cures.get(end) or f"correct one of them; if they are exchanged, write {exchanged}"
+            end, hint = _end_meant(context, declared, pair, name, {"min": low, "max": high})
             related = see(pair.at("max" if end == "min" else "min", name), "the other bound is here")
             yield hit(declared, message, pair.at(end, name), hint, related)
 
 
-def _other_units(pair: Pair, name: str) -> dict[str, str]:
-    """Return how a size's bounds are written if one has the wrong unit, by the bound: where they have two units."""
-    low, high, sensible = pair.written("min", name), pair.written("max", name), _SENSIBLE[name]
-    written = [
-        str(pair.leaf.document.value((*pair.leaf.pointer, pair.index, end, name)))[-1:] for end in ("min", "max")
-    ]
-    if len({letter if letter.isalpha() else "" for letter in written}) == 1:
-        return {}
-    meant = {"min": replace(sensible, most=high).meant(low), "max": replace(sensible, least=low).meant(high)}
-    return {end: cure for end, cure in meant.items() if cure}
-
-
-def _unlike_others(context: Context, declared: Declared, pair: Pair, name: str) -> dict[str, str]:
-    """Return the cure of the bound of a size that is far from that of the other sizes, or else of std, by the bound."""
-    bounds = {end: pair.written(end, name) for end in ("min", "max")}
-    std = context.cluster_leaf(("ipolicy", "std", name))
-    beside = [std.number] if std is not None else []
-    beside += [pair.minimum["cpu-count"] * _USUAL, pair.maximum["cpu-count"] * _USUAL] if name == "memory-size" else []
-    others = [other for other in context.pairs(declared)[:MAX_PAIRS] if other.index != pair.index]
-    others = others or [other for of, other in islice(context.each_pair(), MAX_PAIRS) if of is not declared]
-    cures = {}
-    for end, value in bounds.items() if bounds["min"] >= _FAR * bounds["max"] else ():  # else they may be exchanged
-        near = [size for size in [other.bound(end)[name] for other in others] or beside if size > 0]
-        if near and value > 0 and min(max(size / value, value / size) for size in near) >= _FAR:
-            meant = value // _GIB if end == "min" else value * _GIB
-            fits = _SENSIBLE[name].takes(meant) and (meant <= bounds["max"] if end == "min" else meant >= bounds["min"])
-            guess = f": is {amount(name, meant)} meant?" if fits and name in SPEC_SIZES else ": correct it"
-            cures[end] = f"{end} {amount(name, value)} is far from the other sizes{guess}"
-    return cures
+def _end_meant(
+    context: Context, declared: Declared, pair: Pair, name: str, written: Mapping[str, int]
+) -> tuple[str, str]:
+    """Return the bound of a size that is most likely wrong where min is above max, and what is most likely meant."""
+    others = sizes_beside(context, declared, pair)
+    odd = {end: out_of_line(pair, end, name, others) for end in written}
+    is_clear = odd["min"][0] != odd["max"][0] or abs(odd["min"][1] - odd["max"][1]) >= CLEARLY
+    ends = [max(odd, key=odd.__getitem__)] if is_clear else [*odd]
+    meant = {end: value for end in ends if (value := bound_meant(context, declared, pair, end, name)) is not None}
+    end = next(iter(meant), ends[0]) if len(meant) == 1 else ends[0]
+    guess = f"is {amount(name, meant[end])} meant?" if len(meant) == 1 else ""
+    exchanged = replace(
+        pair, minimum={**pair.minimum, name: written["max"]}, maximum={**pair.maximum, name: written["min"]}
+    )
+    may_be = not guess and not any(out_of_line(exchanged, end, name, others)[0] for end in written)
+    low, high = (amount(name, size) for size in written.values())
+    or_exchanged = f"; if they are exchanged, write min {high} and max {low}" if may_be else ""
+    if not is_clear:
+        return end, guess or f"correct one of them{or_exchanged}"
+    return end, f"{end} {amount(name, written[end])} is far from the other sizes: {guess or 'correct it'}{or_exchanged}"
 
 
 @error("GP207")
@@ -191,7 +175,7 @@ def std_outside(context: Context) -> Iterator[Hit]:
         return
     pair = nearest(pairs, sizes.items())
     outside = pair.outside(sizes.items())
-    sizes |= {name: std[name].as_written(size) for name, size in outside.items()}
+    sizes |= {name: as_written(std[name], size) for name, size in outside.items()}
     name, *others = outside
     size, low, high = sizes[name], pair.minimum[name], pair.maximum[name]
     message = f"std lies in no size; {pair.misfit(sizes.items())}"

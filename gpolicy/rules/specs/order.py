@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import combinations, islice
 from math import log
 from typing import Final
@@ -11,7 +12,8 @@ from gpolicy.checking.context import Context
 from gpolicy.checking.pairs import MAX_PAIRS, Pair, amount, comparable, describe_region
 from gpolicy.checking.rule import Hit, When, error, hit, information, see, warning
 from gpolicy.findings import Related, RuleParameter, Span
-from gpolicy.ganeti.vocabulary import SPEC_SIZES
+from gpolicy.ganeti.amounts import sensible_ranges
+from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS, SPEC_SIZES
 from gpolicy.policy import edits
 from gpolicy.policy.model import Declared, Leaf
 from gpolicy.rules.exclusive_storage.spindles import taken
@@ -25,6 +27,11 @@ _STEPS: Final = {"memory-size": 64, "disk-size": 256}
 _FAR_BELOW: Final = {"memory-size": 4, "cpu-count": 4, "disk-size": 5}
 """How many times a minimum must be below that of a smaller spec; disks differ more on purpose."""
 _GIB: Final = 1024
+CLEARLY: Final = log(1.5)
+"""By how much more one of two numbers must be out of line to be the wrong one."""
+_SHARES: Final = (log(1.02), log(1.2))
+"""How far two sizes differ in a share that are made alike: exactly, and about so."""
+_SENSIBLE: Final = sensible_ranges()
 _MOST_INSTANCES: Final = 500
 """That are looked at for each two sizes."""
 
@@ -139,7 +146,8 @@ def spec_bound_out_of_order(context: Context) -> Iterator[Hit]:
             found = _out_of_order(pair, compared) or _reaches_far(pair, compared)
             if found is not None:
                 name, message, related = found
-                end = "min" if related else _unlike_end(pair, compared, name)
+                others = sizes_beside(context, declared, pair)
+                end = "min" if related else max(("min", "max"), key=lambda end: out_of_line(pair, end, name, others))
                 yield hit(declared, message, pair.at(end, name), f"correct the {end}imum", related)
 
 
@@ -176,17 +184,53 @@ def _reaches_far(pair: Pair, others: Sequence[Pair]) -> tuple[str, str, tuple[Re
     return None
 
 
-def _unlike_end(pair: Pair, others: Sequence[Pair], name: str) -> str:
-    """Return the bound (min or max) of a spec whose share of CPUs, or of memory, is less like that of the others."""
-    beside = "memory-size" if name == "cpu-count" else "cpu-count"
+def sizes_beside(context: Context, declared: Declared, pair: Pair) -> list[Pair]:
+    """Return what a size is compared with: the other possible ones of its list, else of other lists; and std."""
+    others = [other for other in comparable(context.pairs(declared)) if other.index != pair.index]
+    others = others or comparable(islice((item for of, item in context.each_pair() if of is not declared), MAX_PAIRS))
+    leaves = {name: context.cluster_leaf(("ipolicy", "std", name)) for name in SPEC_PARAMETERS}
+    std = {name: int(leaf.number) for name, leaf in leaves.items() if leaf is not None}
+    return [*others, *([Pair(pair.leaf, -1, "std", std, std)] if len(std) == len(leaves) else [])]
 
-    def share(item: Pair, end: str) -> float:
-        return max(item.bound(end)[name], 1) / max(item.bound(end)[beside], 1)
 
-    def unlike(end: str) -> float:
-        return min(abs(log(share(pair, end) / share(other, end))) for other in others if other is not pair)
+def out_of_line(pair: Pair, end: str, name: str, others: Sequence[Pair]) -> tuple[int, float]:
+    """Return how little a bound is like the same one of other sizes: how many of these are smaller, or bigger, in all
+    else only; and how far (logarithm of a factor) its share of CPUs or memory is from the nearest, if there are two.
+    """
+    ends = [(item, bound) for item in FILLING for bound in ("min", "max") if (item, bound) != (name, end)]
+    of = {"cpu-count": "memory-size", "disk-count": "", "nic-count": ""}.get(name, "cpu-count")
 
-    return max(("min", "max"), key=unlike)
+    def share(item: Pair) -> float:
+        return max(item.bound(end)[name], 1) / max(item.bound(end).get(of, 1), 1)
+
+    against = 0
+    for other in others:
+        sizes = [(pair.bound(bound)[item], other.bound(bound)[item]) for item, bound in ends if item != name]
+        more = sum((own > its) - (own < its) for own, its in sizes)
+        own, its = pair.bound(end)[name], other.bound(end)[name]
+        against += (more > 0 and own < its) or (more < 0 and own > its)
+    far = min((abs(log(share(pair) / share(other))) for other in others), default=0)
+    return against, far if len(others) > 1 and pair.bound(end).get(of, 1) else 0
+
+
+def bound_meant(context: Context, declared: Declared, pair: Pair, end: str, name: str) -> int | None:
+    """Return the only number that may be meant by a bound that is wrong and that fits the other sizes and the nodes.
+
+    Digits may be exchanged or lost, or the unit another one. What has the share of another size comes first.
+    """
+    others, number = sizes_beside(context, declared, pair), pair.written(end, name)
+    found = dict[int, float]()
+    for value in sorted(_slips_of(name, number, lost=True) if len(others) > 1 else _in_other_units(name, number)):
+        bound = {**pair.bound(end), name: value}
+        changed = replace(pair, minimum=bound) if end == "min" else replace(pair, maximum=bound)
+        is_apart = not any(changed.overlap(other) for other in others if other.index >= 0)
+        against, far = out_of_line(changed, end, name, others)
+        is_sensible = name not in _SENSIBLE or _SENSIBLE[name].takes(value)
+        if changed.minimum[name] <= changed.maximum[name] and is_apart and is_sensible and not against:
+            found[value] = far
+    fitting = taken(context, groups_where(context, declared, pair.leaf), pair, name, list(found))
+    near = ([value for value in fitting if found[value] <= most] for most in _SHARES if len(others) > 1)
+    return next((each[0] for each in (*near, fitting) if len(each) == 1), None)
 
 
 def _reach(pair: Pair, name: str) -> float:
@@ -282,15 +326,24 @@ def _refuses(pair: Pair, other: Pair, name: str, values: range, sizes: Iterable[
     )
 
 
-def _slips_of(name: str, number: int, *, extra: bool = False) -> set[int]:
-    """Return what may be meant by a number: with digits exchanged, another last or an extra first one, another unit."""
-    units = (_GIB * _GIB, _GIB) if name in SPEC_SIZES else ()
-    unit = next((unit for unit in units if number % unit == 0), 1)
+def _slips_of(name: str, number: int, *, extra: bool = False, lost: bool = False) -> set[int]:
+    """Return what may be meant by a number: with digits exchanged, another last or an extra first one, another unit.
+
+    `lost`: also with one more digit before it, or two zeros after it.
+    """
+    unit = next((unit for unit in (_GIB * _GIB, _GIB) if number % unit == 0 and name in SPEC_SIZES), 1)
     digits = str(number // unit)
     words = {digits[:at] + digits[at + 1] + digits[at] + digits[at + 2 :] for at in range(len(digits) - 1)}
     words |= {f"{digits}0", digits[:-1], digits[1:] if extra else ""}
+    words |= {f"{digits}00", *(f"{digit}{digits}" for digit in range(1, 10))} if lost else set()
     numbers = {int(word) * unit for word in words if word[:1] not in ("", "0")}
-    return (numbers | {number * _GIB, number // _GIB} if units else numbers) - {number}
+    tenth = {number // 10} if number % 10 == 0 else set()
+    return (numbers | tenth | _in_other_units(name, number)) - {number}
+
+
+def _in_other_units(name: str, number: int) -> set[int]:
+    units = (_GIB * _GIB, _GIB) if name in SPEC_SIZES else ()
+    return {number * unit for unit in units} | {number // unit for unit in units if number % unit == 0}
 
 
 def _touch(region: Mapping[str, tuple[int, int]], first: Pair, second: Pair) -> bool:

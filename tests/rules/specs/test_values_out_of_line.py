@@ -1,0 +1,55 @@
+"""Which of several values that contradict one another is the slip: one finding, at that value, with what is meant."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.rules.policy_texts import CLUSTER, LARGE, SMALL, spec
+from tests.rules.test_slips_between_documents import bad
+
+STD = "  std: {memory-size: 4G, cpu-count: 2, disk-size: 40G, disk-count: 1, nic-count: 1, spindle-use: 1}\n"
+SHARED = f"{CLUSTER}ipolicy:\n{STD}  minmax:\n{LARGE}{SMALL}"
+PARTS = f"{CLUSTER}ipolicy:\n  minmax:\n" + "".join(
+    spec(*part)
+    for part in (
+        ("full", "248G 249G", "30 30", "11000G 11930G", "12 12"),
+        ("half", "124G 124G", "15 15", "5000G 5965G", "6 6"),
+        ("quarter", "61G 62G", "7 7", "2000G 2982G", "3 3"),
+    )
+)
+
+SLIPS: dict[str, tuple[str, str, str, str, str]] = {
+    "a maximum that lost a digit": (SHARED, "memory-size: 64G", "4G", "GP206", "is 64G meant?"),
+    "a maximum that lost a zero": (SHARED, "disk-size: 90G", "9G", "GP206", "max 9G is far from the other sizes"),
+    "a maximum in another unit": (SHARED, "disk-size: 90G", "90M", "GP206", "is 90G meant?"),
+    "digits of a maximum": (PARTS, "cpu-count: 30, disk-size: 11930G", "03", "GP206", "is 30 meant?"),
+    "digits of a minimum": (PARTS, "memory-size: 248G", "428G", "GP206", "is 248G meant?"),
+    "a digit too many in a minimum": (PARTS, "memory-size: 61G", "610G", "GP206", "is 61G meant?"),
+    "a part that lost a digit": (PARTS, "disk-size: 5965G", "965G", "GP206", "is 5965G meant?"),
+    "volumes of a whole node": (PARTS, "spindle-use: 12}\n    - name: half", "2", "GP206", "is 12 meant?"),
+}
+"""A sane policy; what of it is changed, from its parameter on, and into which value; the code; a part of the hint."""
+
+
+@pytest.mark.parametrize("name", SLIPS)
+def test_the_finding_is_at_the_slip(name: str, tmp_path: Path) -> None:
+    sane, old, new, code, hint = SLIPS[name]
+    before, rest = sane.split(old)
+    key, _, value = old.partition(": ")
+    slip = f"{before}{key}: {new}"
+    text = slip + value.lstrip("0123456789KMGT") + rest
+    (found,) = bad(text, tmp_path)
+    assert found.span is not None
+    assert (found.code, found.span.line, found.span.end_column) == (
+        code,
+        slip.count("\n") + 1,
+        len(slip) - slip.rfind("\n"),
+    )
+    assert hint in found.hint
+
+
+@pytest.mark.parametrize("sane", [SHARED, PARTS])
+def test_the_policies_are_sane(sane: str, tmp_path: Path) -> None:
+    assert bad(sane, tmp_path) == []
