@@ -15,7 +15,7 @@ from gpolicy.ganeti.vocabulary import MAX_DISKS, MAX_NICS, SPEC_PARAMETERS, SPEC
 from gpolicy.policy.model import ClusterPolicy, Declared, Leaf
 from gpolicy.printable import count
 from gpolicy.rules.shared import lost_sizes
-from gpolicy.rules.specs.order import CLEARLY, bound_meant, observed_sizes, out_of_line, sizes_beside
+from gpolicy.rules.specs import order
 
 CEILINGS: Final = {"disk-count": MAX_DISKS, "nic-count": MAX_NICS}
 _WORDS: Final = {"disk-count": "disks", "nic-count": "network interfaces"}
@@ -47,17 +47,17 @@ def _end_meant(
     context: Context, declared: Declared, pair: Pair, name: str, written: Mapping[str, int]
 ) -> tuple[str, str]:
     """Return the bound of a size that is most likely wrong where min is above max, and what is most likely meant."""
-    others = sizes_beside(context, declared, pair)
-    odd = {end: out_of_line(pair, end, name, others) for end in written}
-    is_clear = odd["min"][0] != odd["max"][0] or abs(odd["min"][1] - odd["max"][1]) >= CLEARLY
+    others = order.sizes_beside(context, declared, pair)
+    odd = {end: order.out_of_line(pair, end, name, others) for end in written}
+    is_clear = odd["min"][0] != odd["max"][0] or abs(odd["min"][1] - odd["max"][1]) >= order.CLEARLY
     ends = [max(odd, key=odd.__getitem__)] if is_clear else [*odd]
-    meant = {end: value for end in ends if (value := bound_meant(context, declared, pair, end, name)) is not None}
+    meant = {end: value for end in ends if (value := order.bound_meant(context, declared, pair, end, name)) is not None}
     end = next(iter(meant), ends[0]) if len(meant) == 1 else ends[0]
     guess = f"is {amount(name, meant[end])} meant?" if len(meant) == 1 else ""
     exchanged = replace(
         pair, minimum={**pair.minimum, name: written["max"]}, maximum={**pair.maximum, name: written["min"]}
     )
-    may_be = not guess and not any(out_of_line(exchanged, end, name, others)[0] for end in written)
+    may_be = not guess and not any(order.out_of_line(exchanged, end, name, others)[0] for end in written)
     low, high = (amount(name, size) for size in written.values())
     or_exchanged = f"; if they are exchanged, write min {high} and max {low}" if may_be else ""
     if not is_clear:
@@ -173,40 +173,74 @@ def std_outside(context: Context) -> Iterator[Hit]:
     sizes = {name: int(leaf.number) for name, leaf in std.items()}
     if not pairs or not all(pair.outside(sizes.items()) for pair in pairs):
         return
-    pair = nearest(pairs, sizes.items())
-    outside = pair.outside(sizes.items())
-    sizes |= {name: as_written(std[name], size) for name, size in outside.items()}
-    name, *others = outside
-    size, low, high = sizes[name], pair.minimum[name], pair.maximum[name]
-    message = f"std lies in no size; {pair.misfit(sizes.items())}"
-    end, far = ("min", min) if size < low else ("max", max)
-    lost = lost_sizes(context, cluster, sizes, "std lies in no other size")
-    hint, place, here = "Ganeti refuses this: correct std, or the size", std[name].span, f"{pair.title} is here"
-    other = pair.at(end, name)
-    for meant in (size // _GIB, size * _GIB) if name in SPEC_SIZES and not others else ():
-        if low <= meant <= high:
-            hint = f"is {amount(name, meant)} meant?"
-    refused = _refused_by(context, cluster, pairs) if "meant" not in hint else []
-    seen = [item[name] for item in refused if context.state and [*pair.outside(item.items())] == [name] and not others]
-    if slip := _bound_meant(pairs, sizes, refused):
+    fewest = min(len(pair.outside(sizes.items())) for pair in pairs)
+    near = [pair for pair in pairs if len(pair.outside(sizes.items())) == fewest]
+    pair = nearest(near, sizes.items())
+    name = next(iter(pair.outside(sizes.items())))
+    sizes |= {item: as_written(std[item], sizes[item]) for each in near for item in each.outside(sizes.items())}
+    refused = _refused_by(context, cluster, pairs)
+    hint, place, at_std = "Ganeti refuses this: correct std, or the size", std[name].span, True
+    guesses = [(item, value) for item in std for value in _std_meant(pairs, sizes, item)]
+    if len(guesses) == 1 and (len(pairs) > 1 or not refused):
+        name, value = guesses[0]
+        place, hint = std[name].span, f"is {amount(name, value)} meant?"
+    elif slip := _bound_meant(near, sizes, refused):
         pair, end, name, value = slip
         as_seen = ", as instances have" if value in [item.get(name) for item in refused] else ""
-        hint, message = (
-            f"is {amount(name, value)} meant{as_seen}?",
-            f"std lies in no size; {pair.misfit(sizes.items())}",
-        )
-        place, other, here = pair.at(end, name), std[name].span, "std is here"
-    elif seen and (far(seen) < low) == (size < low):
-        hint = f"correct the size: instances have {amount(name, far(seen))}"
-        place, other, here = other, place, "std is here"
-    yield lost or hit("cluster", message, place, hint, see(other, here))
+        hint, at_std = f"is {amount(name, value)} meant{as_seen}?", False
+    elif fewest == 1 and (odd := _odd_bound(context, cluster, near, sizes, refused)):
+        pair, end, name, hint = odd
+        at_std = False
+    end = "min" if sizes[name] < pair.minimum[name] else "max"
+    place, other = (std[name].span, pair.at(end, name))[:: 1 if at_std else -1]
+    message = f"std lies in no size; {pair.misfit(sizes.items())}"
+    lost = lost_sizes(context, cluster, sizes, "std lies in no other size")
+    yield lost or hit("cluster", message, place, hint, see(other, f"{pair.title if at_std else 'std'} is here"))
+
+
+def _std_meant(pairs: Sequence[Pair], std: Mapping[str, int], name: str) -> list[int]:
+    """Return what may be meant by a number of std that alone lies outside of a size, if its share does of all sizes."""
+    shares = [order.share_of(pair.bound(end), name) for pair in pairs for end in ("min", "max")]
+    if min(shares) <= order.share_of(std, name) <= max(shares):
+        return []
+    inside = ({**std, name: value} for value in order.with_other_zeros(name, std[name]))
+    return [sizes[name] for sizes in inside if not all(pair.outside(sizes.items()) for pair in pairs)]
+
+
+def _odd_bound(
+    context: Context,
+    cluster: ClusterPolicy,
+    pairs: Sequence[Pair],
+    std: Mapping[str, int],
+    refused: Sequence[Mapping[str, int]],
+) -> tuple[Pair, str, str, str] | None:
+    """Return the bound that keeps std out of a size, if it is the one that is wrong; its end, parameter and a hint.
+
+    It keeps instances out as well, or it is out of line, and no instances are known.
+    """
+    found = list[tuple[tuple[float, ...], tuple[Pair, str, str, str]]]()
+    known = order.observed_sizes(context, cluster, pairs[0].leaf)
+    for pair in pairs[:MAX_PAIRS]:
+        (name,) = pair.outside(std.items())
+        end, farthest = ("min", min) if std[name] < pair.minimum[name] else ("max", max)
+        seen = [item[name] for item in refused if known and [*pair.outside(item.items())] == [name]]
+        odd = order.out_of_line(pair, end, name, order.sizes_beside(context, cluster, pair))
+        value = order.bound_meant(context, cluster, pair, end, name, std)
+        if seen and (farthest(seen) < pair.minimum[name]) == (end == "min"):
+            hint = f"correct the size: instances have {amount(name, farthest(seen))}"
+            found.append(((len(seen), *odd), (pair, end, name, hint)))
+        elif not known and odd[0] + odd[1] > order.CLEARLY:
+            guess = f"is {amount(name, value)} meant?" if value is not None else "correct it"
+            written = amount(name, pair.written(end, name))
+            found.append(((0, *odd), (pair, end, name, f"{end} {written} is far from the other sizes: {guess}")))
+    return max(found, key=lambda item: item[0])[1] if found else None
 
 
 def _refused_by(context: Context, cluster: ClusterPolicy, pairs: Sequence[Pair]) -> list[dict[str, int]]:
     """Return what observed instances have, or else the default one, that no size allows."""
     maxmem = context.cluster_leaf(("beparams", "maxmem"))
     default = [{"memory-size": int(maxmem.number)}] if maxmem is not None and context.state is None else []
-    known = (*observed_sizes(context, cluster, pairs[0].leaf), *default)
+    known = (*order.observed_sizes(context, cluster, pairs[0].leaf), *default)
     return [item for item in known if all(pair.outside(item.items()) for pair in pairs)]
 
 

@@ -29,8 +29,9 @@ _FAR_BELOW: Final = {"memory-size": 4, "cpu-count": 4, "disk-size": 5}
 _GIB: Final = 1024
 CLEARLY: Final = log(1.5)
 """By how much more one of two numbers must be out of line to be the wrong one."""
-_SHARES: Final = (log(1.02), log(1.2))
+_SHARES: Final = (log(1.01), log(1.2), log(2))
 """How far two sizes differ in a share that are made alike: exactly, and about so."""
+_SHARED: Final = {"cpu-count": "memory-size"} | dict.fromkeys(("memory-size", "disk-size", "spindle-use"), "cpu-count")
 _SENSIBLE: Final = sensible_ranges()
 _MOST_INSTANCES: Final = 500
 """That are looked at for each two sizes."""
@@ -197,40 +198,52 @@ def out_of_line(pair: Pair, end: str, name: str, others: Sequence[Pair]) -> tupl
     """Return how little a bound is like the same one of other sizes: how many of these are smaller, or bigger, in all
     else only; and how far (logarithm of a factor) its share of CPUs or memory is from the nearest, if there are two.
     """
-    ends = [(item, bound) for item in FILLING for bound in ("min", "max") if (item, bound) != (name, end)]
-    of = {"cpu-count": "memory-size", "disk-count": "", "nic-count": ""}.get(name, "cpu-count")
-
-    def share(item: Pair) -> float:
-        return max(item.bound(end)[name], 1) / max(item.bound(end).get(of, 1), 1)
-
-    against = 0
+    beside = [(item, bound) for item in FILLING for bound in ("min", "max") if item != name]
+    own, against = pair.bound(end)[name], 0
     for other in others:
-        sizes = [(pair.bound(bound)[item], other.bound(bound)[item]) for item, bound in ends if item != name]
-        more = sum((own > its) - (own < its) for own, its in sizes)
-        own, its = pair.bound(end)[name], other.bound(end)[name]
+        sizes = [(pair.bound(bound)[item], other.bound(bound)[item]) for item, bound in beside]
+        more = sum((one > two) - (one < two) for one, two in sizes)
+        its = other.bound(end)[name]
         against += (more > 0 and own < its) or (more < 0 and own > its)
-    far = min((abs(log(share(pair) / share(other))) for other in others), default=0)
-    return against, far if len(others) > 1 and pair.bound(end).get(of, 1) else 0
+    share = share_of(pair.bound(end), name)
+    far = [abs(log(share / share_of(other.bound(end), name))) for other in others]
+    return against, min(far) if len(far) > 1 and pair.bound(end).get(_SHARED.get(name, ""), 1) else 0
 
 
-def bound_meant(context: Context, declared: Declared, pair: Pair, end: str, name: str) -> int | None:
+def share_of(bound: Mapping[str, int], name: str) -> float:
+    """Return how much of a parameter there is for each CPU, and of CPUs for each MiB of memory."""
+    return max(bound[name], 1) / max(bound.get(_SHARED.get(name, ""), 1), 1)
+
+
+def bound_meant(
+    context: Context,
+    declared: Declared,
+    pair: Pair,
+    end: str,
+    name: str,
+    std: Mapping[str, int] | None = None,
+) -> int | None:
     """Return the only number that may be meant by a bound that is wrong and that fits the other sizes and the nodes.
 
-    Digits may be exchanged or lost, or the unit another one. What has the share of another size comes first.
+    Digits may be exchanged or lost, or the unit another one. What has the share of another size comes first. `std` is
+    to lie in the size.
     """
     others, number = sizes_beside(context, declared, pair), pair.written(end, name)
+    usual = _slips_of(name, number) if len(others) > 1 else _in_other_units(name, number)
     found = dict[int, float]()
-    for value in sorted(_slips_of(name, number, lost=True) if len(others) > 1 else _in_other_units(name, number)):
+    for value in sorted(_slips_of(name, number, lost=True) if len(others) > 1 else usual):
         bound = {**pair.bound(end), name: value}
         changed = replace(pair, minimum=bound) if end == "min" else replace(pair, maximum=bound)
         is_apart = not any(changed.overlap(other) for other in others if other.index >= 0)
-        against, far = out_of_line(changed, end, name, others)
         is_sensible = name not in _SENSIBLE or _SENSIBLE[name].takes(value)
-        if changed.minimum[name] <= changed.maximum[name] and is_apart and is_sensible and not against:
+        against, far = out_of_line(changed, end, name, others)
+        takes_std = std is None or not changed.outside(std.items())
+        if changed.minimum[name] <= changed.maximum[name] and is_apart and is_sensible and takes_std and not against:
             found[value] = far
     fitting = taken(context, groups_where(context, declared, pair.leaf), pair, name, list(found))
-    near = ([value for value in fitting if found[value] <= most] for most in _SHARES if len(others) > 1)
-    return next((each[0] for each in (*near, fitting) if len(each) == 1), None)
+    likely = [{value for value in fitting if found[value] <= far} for far in _SHARES if len(others) > 1]
+    likely = [*likely[:2], *(values & usual for values in likely[2:]), {*fitting}]
+    return next((next(iter(values)) for values in likely if len(values) == 1), None)
 
 
 def _reach(pair: Pair, name: str) -> float:
@@ -337,8 +350,12 @@ def _slips_of(name: str, number: int, *, extra: bool = False, lost: bool = False
     words |= {f"{digits}0", digits[:-1], digits[1:] if extra else ""}
     words |= {f"{digits}00", *(f"{digit}{digits}" for digit in range(1, 10))} if lost else set()
     numbers = {int(word) * unit for word in words if word[:1] not in ("", "0")}
-    tenth = {number // 10} if number % 10 == 0 else set()
-    return (numbers | tenth | _in_other_units(name, number)) - {number}
+    return (numbers | with_other_zeros(name, number)) - {number}
+
+
+def with_other_zeros(name: str, number: int) -> set[int]:
+    """Return ten times a number, a tenth of it, and what it is in other units."""
+    return {number * 10, number // 10 if number % 10 == 0 else number * 10} | _in_other_units(name, number)
 
 
 def _in_other_units(name: str, number: int) -> set[int]:

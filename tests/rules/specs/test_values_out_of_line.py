@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,12 @@ from tests.rules.test_slips_between_documents import bad
 
 STD = "  std: {memory-size: 4G, cpu-count: 2, disk-size: 40G, disk-count: 1, nic-count: 1, spindle-use: 1}\n"
 SHARED = f"{CLUSTER}ipolicy:\n{STD}  minmax:\n{LARGE}{SMALL}"
+BELOW = (
+    SHARED.replace("10G", "5G")
+    .replace("12G", "7G")
+    .replace("16G", "8G")
+    .replace("4, disk-size: 100G", "2, disk-size: 20G")
+)
 PARTS = f"{CLUSTER}ipolicy:\n  minmax:\n" + "".join(
     spec(*part)
     for part in (
@@ -21,35 +28,34 @@ PARTS = f"{CLUSTER}ipolicy:\n  minmax:\n" + "".join(
 )
 
 SLIPS: dict[str, tuple[str, str, str, str, str]] = {
-    "a maximum that lost a digit": (SHARED, "memory-size: 64G", "4G", "GP206", "is 64G meant?"),
-    "a maximum that lost a zero": (SHARED, "disk-size: 90G", "9G", "GP206", "max 9G is far from the other sizes"),
-    "a maximum in another unit": (SHARED, "disk-size: 90G", "90M", "GP206", "is 90G meant?"),
-    "digits of a maximum": (PARTS, "cpu-count: 30, disk-size: 11930G", "03", "GP206", "is 30 meant?"),
-    "digits of a minimum": (PARTS, "memory-size: 248G", "428G", "GP206", "is 248G meant?"),
-    "a digit too many in a minimum": (PARTS, "memory-size: 61G", "610G", "GP206", "is 61G meant?"),
-    "a part that lost a digit": (PARTS, "disk-size: 5965G", "965G", "GP206", "is 5965G meant?"),
-    "volumes of a whole node": (PARTS, "spindle-use: 12}\n    - name: half", "2", "GP206", "is 12 meant?"),
+    "a maximum that lost a digit": (SHARED, "memory-size: [64G]", "4G", "GP206", "is 64G meant?"),
+    "a maximum that lost a zero": (SHARED, "disk-size: [90G]", "9G", "GP206", "max 9G is far from the other sizes"),
+    "a maximum in another unit": (SHARED, "disk-size: [90G]", "90M", "GP206", "is 90G meant?"),
+    "digits of a maximum": (PARTS, "cpu-count: [30], disk-size: 11930G", "03", "GP206", "is 30 meant?"),
+    "digits of a minimum": (PARTS, "memory-size: [248G]", "428G", "GP206", "is 248G meant?"),
+    "a digit too many in a minimum": (PARTS, "memory-size: [61G]", "610G", "GP206", "is 61G meant?"),
+    "a part that lost a digit": (PARTS, "disk-size: [5965G]", "965G", "GP206", "is 5965G meant?"),
+    "volumes of a whole node": (PARTS, "spindle-use: [12]}\n    - name: half", "2", "GP206", "is 12 meant?"),
+    "a std in another unit": (SHARED, "std: {memory-size: [4G]", "4T", "GP205", "is 4G meant?"),
+    "a std that lost a zero": (SHARED, "cpu-count: 2, disk-size: [40G]", "4G", "GP205", "is 40G meant?"),
+    "a maximum below std": (BELOW, "disk-size: [90G]", "9G", "GP205", "max 9G is far from the other sizes: is 90G"),
+    "a minimum above std": (BELOW, "cpu-count: 1, disk-size: [5G]", "50G", "GP205", "is 5G meant?"),
 }
-"""A sane policy; what of it is changed, from its parameter on, and into which value; the code; a part of the hint."""
+"""A sane policy; which of its values, in brackets, is changed into which; the code; and a part of the hint."""
 
 
 @pytest.mark.parametrize("name", SLIPS)
 def test_the_finding_is_at_the_slip(name: str, tmp_path: Path) -> None:
-    sane, old, new, code, hint = SLIPS[name]
-    before, rest = sane.split(old)
-    key, _, value = old.partition(": ")
-    slip = f"{before}{key}: {new}"
-    text = slip + value.lstrip("0123456789KMGT") + rest
-    (found,) = bad(text, tmp_path)
+    sane, marked, slip, code, hint = SLIPS[name]
+    before, value, after = re.split(r"[\[\]]", marked)
+    start, rest = sane.split(f"{before}{value}{after}")
+    start += before
+    (found,) = bad(f"{start}{slip}{after}{rest}", tmp_path)
+    place = start.count("\n") + 1, len(start) - start.rfind("\n")
     assert found.span is not None
-    assert (found.code, found.span.line, found.span.end_column) == (
-        code,
-        slip.count("\n") + 1,
-        len(slip) - slip.rfind("\n"),
-    )
-    assert hint in found.hint
+    assert (found.code, (found.span.line, found.span.column), hint in found.hint) == (code, place, True), found
 
 
-@pytest.mark.parametrize("sane", [SHARED, PARTS])
+@pytest.mark.parametrize("sane", [SHARED, BELOW, PARTS])
 def test_the_policies_are_sane(sane: str, tmp_path: Path) -> None:
     assert bad(sane, tmp_path) == []
