@@ -387,7 +387,7 @@ def unknown_in_sets(
         likely = (entry for entry in nodes.nodes if not model.unlikely(entry.value))  # else GP612
         unknown = []
         for entry in likely:
-            absent = known.absent(entry.value)[:1] if live is None else []  # else GP606
+            absent = known.absent(entry.value) if live is None else []  # else GP606
             unknown += [Located(name, entry.span) for name in absent]
             unknown += [entry] if not absent and not known.may_have(entry.value) else []
         if unknown:
