@@ -75,6 +75,11 @@ class Excess:
         """Where the number stands that is too great."""
         return self.pair.at(self.bound, self.parameter)
 
+    @property
+    def missing(self) -> str:
+        """What all groups lack whose nodes have less than the same number."""
+        return f"room for {self.place}"
+
     def sentence(self, of_whom: str) -> str:
         """Return what is wrong: `spec big: memory-size 96G is more than a node has (64G)`."""
         name = self.limit.parameter

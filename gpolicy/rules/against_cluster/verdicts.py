@@ -306,7 +306,7 @@ def spec_beyond_nodes(context: Context) -> Iterator[Hit]:
             if excess.limit.span is None:
                 hint = excess.cure(context, excess.limit.usable) if excess.bound == "max" else "make the size smaller"
                 message = excess.sentence(f"any node of {group.title}")
-                yield hit(group, message, excess.place, hint, excess.limit.places)
+                yield hit(group, message, excess.place, hint, excess.limit.places, missing=excess.missing)
 
 
 @warning(

@@ -50,7 +50,8 @@ def number_unlikely(context: Context) -> Iterator[Hit]:
         parameter = parameter_at(path)
         for declared, leaf in leaves if parameter is not None and parameter.type in _WHOLE_NUMBERS else ():
             written = _written(context, leaf.span)
-            if written.startswith("0") and written.isdecimal() and len(written) > 1:
+            is_likely = parameter is None or parameter.sensible is None or parameter.sensible.takes(leaf.number)
+            if is_likely and written.startswith("0") and written.isdecimal() and len(written) > 1:
                 message = f"{leaf.dotted} is written {written}: many readers of YAML take it for an octal number"
                 yield hit(declared, message, leaf.span, f"write {leaf.value}")
         sensible = parameter.sensible if parameter is not None else None

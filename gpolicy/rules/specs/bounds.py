@@ -26,7 +26,7 @@ _USUAL: Final = 2048
 """MiB of memory for each CPU."""
 
 
-@error("GP206", stays=REFUSED)
+@error("GP206", When.BETTER_WITH_STATE, stays=REFUSED)
 def spec_min_above_max(context: Context) -> Iterator[Hit]:
     for declared, pair in context.each_pair():
         above = [name for name in SPEC_PARAMETERS if pair.minimum[name] > pair.maximum[name]]
@@ -184,7 +184,7 @@ def std_outside(context: Context) -> Iterator[Hit]:
     if len(guesses) == 1 and (len(pairs) > 1 or not refused):
         name, value = guesses[0]
         place, hint = std[name].span, f"is {amount(name, value)} meant?"
-    elif slip := _bound_meant(near, sizes, refused):
+    elif slip := _bound_meant(pairs, sizes, refused):
         pair, end, name, value = slip
         as_seen = ", as instances have" if value in [item.get(name) for item in refused] else ""
         hint, at_std = f"is {amount(name, value)} meant{as_seen}?", False

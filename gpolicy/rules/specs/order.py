@@ -94,8 +94,8 @@ def spec_not_monotonic(context: Context) -> Iterator[Hit]:
                 slips = ([*filter(fitting.__contains__, _slips_of(name, number, extra=more))] for more in (False, True))
                 meant = next(filter(None, (taken(context, groups, smaller, name, found) for found in slips)), [])
                 hint = f"is {amount(name, meant[0])} meant? Else lower" if len(meant) == 1 else "lower"
-                hint = f"{hint} the one, or raise the other"
-                yield hit(declared, message, smaller.at("max", name), hint, related)
+                place, hint = smaller.at("max", name), f"{hint} the one, or raise the other"
+                yield hit(declared, message, place, hint, related, missing=f"less at {place}")
 
 
 @information("GP218")
@@ -216,12 +216,7 @@ def share_of(bound: Mapping[str, int], name: str) -> float:
 
 
 def bound_meant(
-    context: Context,
-    declared: Declared,
-    pair: Pair,
-    end: str,
-    name: str,
-    std: Mapping[str, int] | None = None,
+    context: Context, declared: Declared, pair: Pair, end: str, name: str, std: Mapping[str, int] | None = None
 ) -> int | None:
     """Return the only number that may be meant by a bound that is wrong and that fits the other sizes and the nodes.
 

@@ -171,7 +171,8 @@ def list_meant(context: Context, node: str, domain: str = "") -> _Beside | None:
             fits = (sets != [] and not of_groups) if is_short else sets == []
         else:
             fits = (of_groups and sets == []) if is_short else len(sets) > 1
-        is_alike = any(other == count for label, other in counts.items() if label != owner.label)
+        others = (item.nodes for item in context.policy.node_sets if item is not owner and is_about(item))
+        is_alike = any(len(written_out(entry.value) or ()) == count for entries in others for entry in entries)
         if fits and is_about(owner):
             found.append((1 if is_group else 0 if is_alike else 2, count, (owner, span, f"is {meant} meant?")))
     few, *most = sorted(counts.values()) or [0]
