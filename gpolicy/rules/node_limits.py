@@ -253,6 +253,15 @@ def total_disk(hardware: Hardware, exclusive: VolumeTerms | None = None) -> int 
     return sum(sizes) if count == len(sizes) else count * max(sizes)
 
 
+def promised_disk(hardware: Hardware) -> Located[int] | None:
+    """Return the promised disk of a node, MiB: the sum of its volumes; None if they are not promised."""
+    sizes, count = hardware.pv_sizes, hardware.volume_count
+    if not sizes or count is None:
+        return None
+    total = sum(size.value for size in sizes) if len(sizes) > 1 else sizes[0].value * count
+    return Located(total, sizes[0].span)
+
+
 def total_of(leaves: tuple[Leaf, ...]) -> int:
     """Return what leaves of sizes or counts come to together."""
     return sum(int(leaf.number) for leaf in leaves)

@@ -14,8 +14,8 @@ from gpolicy.findings import NO_PLAN, Located, RuleParameter, Severity, Span
 from gpolicy.ganeti.vocabulary import Level, Path
 from gpolicy.policy.kinds import BUILT_IN, Guard, Measure
 from gpolicy.printable import count, named, some
-from gpolicy.rules.node_limits import excesses_by_group, own_pool
-from gpolicy.rules.shared import moved, promised_disk
+from gpolicy.rules.node_limits import excesses_by_group, own_pool, promised_disk
+from gpolicy.rules.shared import moved
 
 if TYPE_CHECKING:
     from gpolicy.analysis.violations import ParameterBreach, PolicyViolation
