@@ -88,14 +88,28 @@ def spec_not_monotonic(context: Context) -> Iterator[Hit]:
                 name = more[0]
                 message = f"{smaller.title} is smaller than {larger.title}, but allows a greater {name}:"
                 message += f" {amount(name, smaller.maximum[name])}, not {amount(name, larger.maximum[name])}"
-                related = see(larger.at("max", name), f"{larger.title} is here")
-                fitting = range(smaller.minimum[name], larger.maximum[name] + 1)
-                groups, number = groups_where(context, declared, smaller.leaf), smaller.maximum[name]
-                slips = ([*filter(fitting.__contains__, _slips_of(name, number, extra=more))] for more in (False, True))
-                meant = next(filter(None, (taken(context, groups, smaller, name, found) for found in slips)), [])
-                hint = f"is {amount(name, meant[0])} meant? Else lower" if len(meant) == 1 else "lower"
-                place, hint = smaller.at("max", name), f"{hint} the one, or raise the other"
+                odd = [
+                    out_of_line(pair, "max", name, sizes_beside(context, declared, pair)) for pair in (smaller, larger)
+                ]
+                if odd[1] >= (odd[0][0], odd[0][1] + CLEARLY):
+                    value = bound_meant(context, declared, larger, "max", name)
+                    meant, at, hint = [value] if value is not None else [], larger, "raise the one, or lower the other"
+                else:
+                    meant, at = _less(context, declared, smaller, larger, name), smaller
+                    hint = "lower the one, or raise the other"
+                other = smaller if at is larger else larger
+                place, related = at.at("max", name), see(other.at("max", name), f"{other.title} is here")
+                hint = f"is {amount(name, meant[0])} meant? Else {hint}" if len(meant) == 1 else hint
                 yield hit(declared, message, place, hint, related, missing=f"less at {place}")
+
+
+def _less(context: Context, declared: Declared, smaller: Pair, larger: Pair, name: str) -> list[int]:
+    """Return what may be meant by the maximum of a smaller size that is above that of a larger one."""
+    fitting = range(smaller.minimum[name], larger.maximum[name] + 1)
+    groups, number = groups_where(context, declared, smaller.leaf), smaller.maximum[name]
+    slips = (_slips_of(name, number, lost=lost) for lost in (False, True))
+    guesses = (taken(context, groups, smaller, name, [*filter(fitting.__contains__, found)]) for found in slips)
+    return next(filter(None, guesses), [])
 
 
 @information("GP218")
@@ -334,16 +348,16 @@ def _refuses(pair: Pair, other: Pair, name: str, values: range, sizes: Iterable[
     )
 
 
-def _slips_of(name: str, number: int, *, extra: bool = False, lost: bool = False) -> set[int]:
-    """Return what may be meant by a number: with digits exchanged, another last or an extra first one, another unit.
+def _slips_of(name: str, number: int, *, lost: bool = False) -> set[int]:
+    """Return what may be meant by a number: with digits exchanged, another last one, another unit.
 
-    `lost`: also with one more digit before it, or two zeros after it.
+    `lost`: also with another first digit, or two zeros after it.
     """
     unit = next((unit for unit in (_GIB * _GIB, _GIB) if number % unit == 0 and name in SPEC_SIZES), 1)
     digits = str(number // unit)
     words = {digits[:at] + digits[at + 1] + digits[at] + digits[at + 2 :] for at in range(len(digits) - 1)}
-    words |= {f"{digits}0", digits[:-1], digits[1:] if extra else ""}
-    words |= {f"{digits}00", *(f"{digit}{digits}" for digit in range(1, 10))} if lost else set()
+    words |= {f"{digits}0", digits[:-1]}
+    words |= {f"{digits}00", digits[1:], *(f"{digit}{digits}" for digit in range(1, 10))} if lost else set()
     numbers = {int(word) * unit for word in words if word[:1] not in ("", "0")}
     return (numbers | with_other_zeros(name, number)) - {number}
 
