@@ -11,8 +11,8 @@ from gpolicy.checking.pairs import MAX_PAIRS, Pair, amount, as_written, nearest
 from gpolicy.checking.rule import Hit, When, error, hit, see, warning
 from gpolicy.findings import REFUSED, Related, RuleParameter
 from gpolicy.ganeti.amounts import is_without_limit, sensible_ranges
-from gpolicy.ganeti.vocabulary import MAX_DISKS, MAX_NICS, SPEC_PARAMETERS, SPEC_SIZES
-from gpolicy.policy.model import ClusterPolicy, Declared, Leaf
+from gpolicy.ganeti.vocabulary import MAX_DISKS, MAX_NICS, SPEC_PARAMETERS
+from gpolicy.policy.model import ClusterPolicy, Declared
 from gpolicy.printable import count
 from gpolicy.rules.shared import lost_sizes
 from gpolicy.rules.specs import order
@@ -21,7 +21,6 @@ CEILINGS: Final = {"disk-count": MAX_DISKS, "nic-count": MAX_NICS}
 _WORDS: Final = {"disk-count": "disks", "nic-count": "network interfaces"}
 _SENSIBLE: Final = sensible_ranges()
 _GIB: Final = 1024
-_UNITS: Final = (1, _GIB, _GIB * _GIB)
 _USUAL: Final = 2048
 """MiB of memory for each CPU."""
 
@@ -166,7 +165,7 @@ def _memory_of_cpu(bound: Mapping[str, int]) -> float | None:
 
 @error("GP205", When.BETTER_WITH_STATE, stays=REFUSED, explains=12)
 def std_outside(context: Context) -> Iterator[Hit]:
-    std, cluster = _std(context), context.policy.cluster
+    std, cluster = order.declared_std(context), context.policy.cluster
     pairs = context.pairs(cluster) if cluster else ()
     if cluster is None or not all(pair.possible for pair in pairs):
         return  # std may lie in what is meant
@@ -184,10 +183,6 @@ def std_outside(context: Context) -> Iterator[Hit]:
     if len(guesses) == 1 and (len(pairs) > 1 or not refused):
         name, value = guesses[0]
         place, hint = std[name].span, f"is {amount(name, value)} meant?"
-    elif slip := _bound_meant(pairs, sizes, refused):
-        pair, end, name, value = slip
-        as_seen = ", as instances have" if value in [item.get(name) for item in refused] else ""
-        hint, at_std = f"is {amount(name, value)} meant{as_seen}?", False
     elif fewest == 1 and (odd := _odd_bound(context, cluster, near, sizes, refused)):
         pair, end, name, hint = odd
         at_std = False
@@ -225,8 +220,13 @@ def _odd_bound(
         end, farthest = ("min", min) if std[name] < pair.minimum[name] else ("max", max)
         seen = [item[name] for item in refused if known and [*pair.outside(item.items())] == [name]]
         odd = order.out_of_line(pair, end, name, order.sizes_beside(context, cluster, pair))
-        value = order.bound_meant(context, cluster, pair, end, name, std)
-        if seen and (farthest(seen) < pair.minimum[name]) == (end == "min"):
+        value = order.bound_meant(context, cluster, pair, end, name, [std, *refused])
+        beside = [item for item in refused if {*pair.outside(item.items())} == {name} and value is not None]
+        fits = sum(item[name] <= (value or 0) if end == "max" else item[name] >= (value or 0) for item in beside)
+        if fits and value is not None:
+            as_seen = ", as instances have" if value in [item[name] for item in beside] else ""
+            found.append(((fits, *odd), (pair, end, name, f"is {amount(name, value)} meant{as_seen}?")))
+        elif seen and (farthest(seen) < pair.minimum[name]) == (end == "min"):
             hint = f"correct the size: instances have {amount(name, farthest(seen))}"
             found.append(((len(seen), *odd), (pair, end, name, hint)))
         elif not known and odd[0] + odd[1] > order.CLEARLY:
@@ -244,41 +244,9 @@ def _refused_by(context: Context, cluster: ClusterPolicy, pairs: Sequence[Pair])
     return [item for item in known if all(pair.outside(item.items()) for pair in pairs)]
 
 
-def _bound_meant(
-    pairs: Sequence[Pair], std: Mapping[str, int], refused: Sequence[Mapping[str, int]]
-) -> tuple[Pair, str, str, int] | None:
-    """Return the bound of a size that lets std and most of what is refused in with the same digits and another unit.
-
-    With it go its end, parameter and value. None where bounds of two sizes do. No two sizes may overlap then.
-    """
-    found: list[tuple[int, int, tuple[Pair, str, str, int]]] = []
-    for pair in pairs[:MAX_PAIRS] if refused else ():
-        name, *others = pair.outside(std.items())
-        end = "min" if std[name] < pair.minimum[name] else "max"
-        written = pair.bound(end)[name]
-        digits = amount(name, written).rstrip("0MGT")
-        guesses = [int(f"{digits}{zeros}") * unit for zeros in ("", "0", "00") for unit in _UNITS if digits.isdigit()]
-        for value in guesses if name in SPEC_SIZES and not others else ():
-            bound = {**pair.bound(end), name: value}
-            changed = replace(pair, minimum=bound) if end == "min" else replace(pair, maximum=bound)
-            fits = sum(not changed.outside(item.items()) for item in refused)
-            is_apart = all(changed.overlap(other) is None for other in pairs if other is not pair)
-            if changed.possible and fits and is_apart and not changed.outside(std.items()):
-                found.append((-fits, abs(value - written), (pair, end, name, value)))
-    best = min(found, key=lambda item: item[:2], default=None)
-    alike = {slip[0].index for rank, _, slip in found if best and rank == best[0]}
-    return best[2] if best is not None and len(alike) == 1 else None
-
-
-def _std(context: Context) -> dict[str, Leaf]:
-    """Return what the policy declares of the standard spec, by parameter."""
-    leaves = ((name, context.cluster_leaf(("ipolicy", "std", name))) for name in SPEC_PARAMETERS)
-    return {name: leaf for name, leaf in leaves if leaf is not None}
-
-
 @warning("GP216", When.MORE_WITH_STATE | When.WHOLE, explains=12)
 def std_fits_no_group(context: Context) -> Iterator[Hit]:
-    std = _std(context)
+    std = order.declared_std(context)
     groups = [(group, context.pairs(group)) for group in context.groups]
     known = bool(groups) and all(pairs for _, pairs in groups) and not context.members.has_undeclared_groups
     if len(std) != len(SPEC_PARAMETERS) or not known:

@@ -12,7 +12,7 @@ from gpolicy.checking.context import Context
 from gpolicy.checking.pairs import MAX_PAIRS, Pair, amount, comparable, describe_region
 from gpolicy.checking.rule import Hit, When, error, hit, information, see, warning
 from gpolicy.findings import Related, RuleParameter, Span
-from gpolicy.ganeti.amounts import sensible_ranges
+from gpolicy.ganeti.amounts import format_size, sensible_ranges
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS, SPEC_SIZES
 from gpolicy.policy import edits
 from gpolicy.policy.model import Declared, Leaf
@@ -203,9 +203,14 @@ def sizes_beside(context: Context, declared: Declared, pair: Pair) -> list[Pair]
     """Return what a size is compared with: the other possible ones of its list, else of other lists; and std."""
     others = [other for other in comparable(context.pairs(declared)) if other.index != pair.index]
     others = others or comparable(islice((item for of, item in context.each_pair() if of is not declared), MAX_PAIRS))
-    leaves = {name: context.cluster_leaf(("ipolicy", "std", name)) for name in SPEC_PARAMETERS}
-    std = {name: int(leaf.number) for name, leaf in leaves.items() if leaf is not None}
-    return [*others, *([Pair(pair.leaf, -1, "std", std, std)] if len(std) == len(leaves) else [])]
+    std = {name: int(leaf.number) for name, leaf in declared_std(context).items()}
+    return [*others, *([Pair(pair.leaf, -1, "std", std, std)] if len(std) == len(SPEC_PARAMETERS) else [])]
+
+
+def declared_std(context: Context) -> dict[str, Leaf]:
+    """Return what the policy declares of the standard spec, by parameter."""
+    leaves = ((name, context.cluster_leaf(("ipolicy", "std", name))) for name in SPEC_PARAMETERS)
+    return {name: leaf for name, leaf in leaves if leaf is not None}
 
 
 def out_of_line(pair: Pair, end: str, name: str, others: Sequence[Pair]) -> tuple[int, float]:
@@ -230,25 +235,33 @@ def share_of(bound: Mapping[str, int], name: str) -> float:
 
 
 def bound_meant(
-    context: Context, declared: Declared, pair: Pair, end: str, name: str, std: Mapping[str, int] | None = None
+    context: Context, declared: Declared, pair: Pair, end: str, name: str, takes: Sequence[Mapping[str, int]] = ()
 ) -> int | None:
     """Return the only number that may be meant by a bound that is wrong and that fits the other sizes and the nodes.
 
-    Digits may be exchanged or lost, or the unit another one. What has the share of another size comes first. `std` is
-    to lie in the size.
+    Digits may be exchanged or lost, or the unit another one. What has the share of another size comes first. Of what
+    the size `takes` the first is to lie in it, and of the others most, whatever the zeros and the unit.
     """
     others, number = sizes_beside(context, declared, pair), pair.written(end, name)
     usual = _slips_of(name, number) if len(others) > 1 else _in_other_units(name, number)
-    found = dict[int, float]()
-    for value in sorted(_slips_of(name, number, lost=True) if len(others) > 1 else usual):
+    found, taking = dict[int, float](), dict[int, int]()
+    values = _slips_of(name, number, lost=True) if len(others) > 1 else usual
+    if takes[1:] and name in SPEC_SIZES:
+        digits = format_size(number).rstrip("0GT")
+        values = {int(f"{digits}{zeros}") * unit for zeros in ("", "0", "00") for unit in (1, _GIB, _GIB * _GIB)}
+    for value in sorted(values):
         bound = {**pair.bound(end), name: value}
         changed = replace(pair, minimum=bound) if end == "min" else replace(pair, maximum=bound)
         is_apart = not any(changed.overlap(other) for other in others if other.index >= 0)
-        is_sensible = name not in _SENSIBLE or _SENSIBLE[name].takes(value)
+        fits = changed.minimum[name] <= changed.maximum[name] and (
+            name not in _SENSIBLE or _SENSIBLE[name].takes(value)
+        )
         against, far = out_of_line(changed, end, name, others)
-        takes_std = std is None or not changed.outside(std.items())
-        if changed.minimum[name] <= changed.maximum[name] and is_apart and is_sensible and takes_std and not against:
-            found[value] = far
+        inside = [not changed.outside(sizes.items()) for sizes in takes]
+        if fits and is_apart and not against and all(inside[:1]):
+            found[value], taking[value] = far, sum(inside[1:])
+    if most := max(taking.values(), default=0):
+        return min((value for value in found if taking[value] == most), key=lambda value: abs(value - number))
     fitting = taken(context, groups_where(context, declared, pair.leaf), pair, name, list(found))
     likely = [{value for value in fitting if found[value] <= far} for far in _SHARES if len(others) > 1]
     likely = [*likely[:2], *(values & usual for values in likely[2:]), {*fitting}]
