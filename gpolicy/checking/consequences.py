@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from pathlib import PurePath
 from typing import Final
 
 from gpolicy.checking.catalogue import RULES
@@ -237,7 +236,7 @@ def one_for_each_missing(*policies: Iterable[Finding]) -> dict[Finding, list[Fin
         first = min(same, key=lambda finding: (finding.severity.rank, finding.code.startswith(_USING)))  # else by place
         given = next((item.span for item in first.related if item.message == ALMOST), None)
         if given is not None and len(uses := {item.span for item in same if item.span}) > 1 and first.span:
-            name, file = first.missing.partition(" ")[2], PurePath(first.span.file).name
+            name, file = first.missing.partition(" ")[2], first.span.file.rpartition("/")[2]
             hint = f"is {name} meant? {file}:{first.span.line} and {len(uses) - 1} more name it"
             first = replace(first, span=given, hint=hint, related=())
         more = (item for item in told(same) if item != first)

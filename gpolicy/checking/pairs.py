@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, cast
 
 from gpolicy.findings import Related, Span
@@ -57,6 +57,11 @@ class Pair:
     def bound(self, bound: str) -> Mapping[str, int]:
         """Return the bound that is called min or max."""
         return self.minimum if bound == "min" else self.maximum
+
+    def with_bound(self, bound: str, parameter: str, value: int) -> Pair:
+        """Return the pair with another number."""
+        numbers = {**self.bound(bound), parameter: value}
+        return replace(self, minimum=numbers) if bound == "min" else replace(self, maximum=numbers)
 
     def written(self, bound: str, parameter: str) -> int:
         """Return one number of the pair as it is written, before Ganeti rounds it."""

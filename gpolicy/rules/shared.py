@@ -172,14 +172,7 @@ STRIPES: Final[tuple[Path, ...]] = (
 )
 HELPER: Final[Path] = ("drbd_usermode_helper",)
 IMAGES: Final[tuple[Path, ...]] = (("install_image",), ("zeroing_image",))
-RANGES: Final = {
-    "resync-rate": (1, 4 << 20, "KiB/s"),
-    "c-plan-ahead": (0, 300, "tenths of a second"),
-    "c-fill-target": (0, 1 << 20, "sectors"),
-    "c-delay-target": (1, 100, "tenths of a second"),
-    "c-min-rate": (0, 4 << 20, "KiB/s"),
-    "c-max-rate": (250, 4 << 20, "KiB/s"),
-}
+RANGES: Final[dict[str, tuple[int, int, str]]] = read_data("drbd.toml")["ranges"]
 """Least and greatest value that DRBD 8.3 and 8.4 take (drbdsetup(8))."""
 _LONGEST: Final = 4096
 _LEAST_WITH_BASE: Final = 2

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Final
 
 from gpolicy.checking.context import DISK_TEMPLATES, MINMAX, Context
@@ -53,9 +52,7 @@ def _end_meant(
     meant = {end: value for end in ends if (value := order.bound_meant(context, declared, pair, end, name)) is not None}
     end = next(iter(meant), ends[0]) if len(meant) == 1 else ends[0]
     guess = f"is {amount(name, meant[end])} meant?" if len(meant) == 1 else ""
-    exchanged = replace(
-        pair, minimum={**pair.minimum, name: written["max"]}, maximum={**pair.maximum, name: written["min"]}
-    )
+    exchanged = pair.with_bound("min", name, written["max"]).with_bound("max", name, written["min"])
     may_be = not guess and not any(order.out_of_line(exchanged, end, name, others)[0] for end in written)
     low, high = (amount(name, size) for size in written.values())
     or_exchanged = f"; if they are exchanged, write min {high} and max {low}" if may_be else ""

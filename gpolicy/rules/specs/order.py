@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import combinations, islice
 from math import log
 from typing import Final
@@ -250,15 +249,13 @@ def bound_meant(
         digits = format_size(number).rstrip("0GT")
         values = {int(f"{digits}{zeros}") * unit for zeros in ("", "0", "00") for unit in (1, _GIB, _GIB * _GIB)}
     for value in sorted(values):
-        bound = {**pair.bound(end), name: value}
-        changed = replace(pair, minimum=bound) if end == "min" else replace(pair, maximum=bound)
+        changed = pair.with_bound(end, name, value)
         is_apart = not any(changed.overlap(other) for other in others if other.index >= 0)
-        fits = changed.minimum[name] <= changed.maximum[name] and (
-            name not in _SENSIBLE or _SENSIBLE[name].takes(value)
-        )
+        is_sensible = name not in _SENSIBLE or _SENSIBLE[name].takes(value)
+        fits = is_apart and is_sensible and changed.minimum[name] <= changed.maximum[name]
         against, far = out_of_line(changed, end, name, others)
         inside = [not changed.outside(sizes.items()) for sizes in takes]
-        if fits and is_apart and not against and all(inside[:1]):
+        if fits and not against and all(inside[:1]):
             found[value], taking[value] = far, sum(inside[1:])
     if most := max(taking.values(), default=0):
         return min((value for value in found if taking[value] == most), key=lambda value: abs(value - number))
