@@ -59,3 +59,31 @@ def test_the_finding_is_at_the_slip(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("sane", [SHARED, BELOW, PARTS])
 def test_the_policies_are_sane(sane: str, tmp_path: Path) -> None:
     assert bad(sane, tmp_path) == []
+
+
+def test_an_order_of_dedicated_sizes_that_follows_from_a_slip_is_no_finding_of_its_own(tmp_path: Path) -> None:
+    dedicated = f"{PARTS}  disk-templates: [plain]\nndparams: {{exclusive_storage: true}}\n"
+    assert bad(dedicated, tmp_path) == []
+    (found,) = bad(dedicated.replace("disk-size: 5000G", "disk-size: 5000"), tmp_path)
+    assert (found.code, [item.code for item in found.consequences]) == ("GP230", ["GP410"])
+
+
+def test_a_maximum_above_that_of_two_larger_sizes_is_one_finding(tmp_path: Path) -> None:
+    tiny = spec("tiny", "256M 512M", "1 1", "5G 9T")
+    (found,) = bad(f"{SHARED}{tiny}", tmp_path)
+    assert (found.code, [item.code for item in found.consequences]) == ("GP217", ["GP217"])
+
+
+@pytest.mark.parametrize(("old", "new", "line"), [("cpu-count: 16", "cpu-count: 2", 9), ("90G", "9T", 12)])
+def test_of_two_sizes_that_contradict_each_other_the_odd_one_is_reported(
+    old: str, new: str, line: int, tmp_path: Path
+) -> None:
+    sane = SHARED.replace("cpu-count: 4", "cpu-count: 2")
+    (found,) = bad(sane.replace(old, new), tmp_path)
+    assert found.span is not None
+    assert (found.code, found.span.line) == ("GP217", line)
+
+
+def test_a_number_with_a_zero_before_it_that_makes_no_sense_is_one_finding(tmp_path: Path) -> None:
+    text = f"{CLUSTER}diskparams:\n  drbd: {{dynamic-resync: true, c-plan-ahead: 02}}\n"
+    assert [item.code for item in bad(text, tmp_path)] == ["GP152"]
