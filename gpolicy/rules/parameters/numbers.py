@@ -125,12 +125,11 @@ def _unlikely(
     fits: SensibleRange | None = None,
 ) -> Hit:
     written, shown = _written(context, span), sensible.shown(value)
-    meant = (fits or sensible).meant(int(written) if written.isdecimal() else value, usual)
+    exact = written.removesuffix("M") if sensible.unit == MIB else written  # before it is rounded to 4 MiB
+    meant = (fits or sensible).meant(int(exact) if exact.isdecimal() else value, usual)
     default = f"; Ganeti's default is {sensible.shown(usual)}" if usual > 0 else ""
-    if meant:
-        hint = meant if sensible.unit in (MIB, KIB_PER_SECOND) else f"{meant}{default}"  # sizes and rates have a unit
-    else:
-        hint = f"correct the number{default or ' or its unit'}"
+    with_meant = meant if sensible.unit in (MIB, KIB_PER_SECOND) else f"{meant}{default}"  # sizes and rates have a unit
+    hint = with_meant if meant else f"correct the number{default or ' or its unit'}"
     is_named = shown.startswith(f"{written} ") or shown.removesuffix("/s") == written
     if written.isdecimal() and not is_named and shown[-1].isalpha():
         shown = f"{written}, that is {shown}"

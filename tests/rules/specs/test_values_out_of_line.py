@@ -35,6 +35,7 @@ SLIPS: dict[str, tuple[str, str, str, str, str]] = {
     "digits of a minimum": (PARTS, "memory-size: [248G]", "428G", "GP206", "is 248G meant?"),
     "a digit too many in a minimum": (PARTS, "memory-size: [61G]", "610G", "GP206", "is 61G meant?"),
     "a part that lost a digit": (PARTS, "disk-size: [5965G]", "965G", "GP206", "is 5965G meant?"),
+    "a minimum in another unit": (SHARED, "cpu-count: 1, disk-size: [10G]", "10M", "GP152", "write 10G, if 10 GiB"),
     "volumes of a whole node": (PARTS, "spindle-use: [12]}\n    - name: half", "2", "GP206", "is 12 meant?"),
     "a std in another unit": (SHARED, "std: {memory-size: [4G]", "4T", "GP205", "is 4G meant?"),
     "a std that lost a zero": (SHARED, "cpu-count: 2, disk-size: [40G]", "4G", "GP205", "is 40G meant?"),
