@@ -200,8 +200,8 @@ def _reaches_far(pair: Pair, others: Sequence[Pair]) -> tuple[str, str, tuple[Re
 
 def sizes_beside(context: Context, declared: Declared, pair: Pair) -> list[Pair]:
     """Return what a size is compared with: the other possible ones of its list, else of other lists; and std."""
-    others = [other for other in comparable(context.pairs(declared)) if other.index != pair.index]
-    others = others or comparable(islice((item for of, item in context.each_pair() if of is not declared), MAX_PAIRS))
+    others = [other for other in comparable(context.pairs(declared)[:MAX_PAIRS]) if other.index != pair.index]
+    others = others or comparable(item for of, item in islice(context.each_pair(), MAX_PAIRS) if of is not declared)
     std = {name: int(leaf.number) for name, leaf in declared_std(context).items()}
     return [*others, *([Pair(pair.leaf, -1, "std", std, std)] if len(std) == len(SPEC_PARAMETERS) else [])]
 
