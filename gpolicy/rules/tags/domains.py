@@ -160,7 +160,7 @@ def list_meant(context: Context, node: str, domain: str = "") -> _Beside | None:
     found = list[tuple[int, int, _Beside]]()
     counts = {
         item.label: sum(len(written_out(entry.value) or ()) for entry in item.nodes)
-        for item in context.policy.node_sets
+        for item in (context.policy.node_sets if known else ())
         if item.nodes and is_about(item)
     }
     for owner, span, meant in beside.get(node, ()):
