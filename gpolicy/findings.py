@@ -22,6 +22,8 @@ BASE_FILE: Final = "base "
 """Before the path of a file in what is `missing` of a finding: what several policies may extend."""
 NODES_LIKE: Final = "nodes like "
 """Before names of nodes, without their numbers, in what is `missing` of a finding."""
+ALMOST: Final = "almost this name is given here, and nowhere else"
+"""Of the related place where a name is given that is most likely the misspelt one."""
 
 REFUSED: Final = "Ganeti refuses it, whoever accepts it"
 UNREADABLE: Final = "a policy that cannot be read as a whole cannot be planned"

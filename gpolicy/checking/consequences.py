@@ -17,7 +17,7 @@ from gpolicy.checking.catalogue import RULES
 from gpolicy.checking.context import Context
 from gpolicy.checking.pairs import JUDGES
 from gpolicy.checking.rule import Hit, Rule, Same
-from gpolicy.findings import BASE_FILE, Finding, Severity, Span, told
+from gpolicy.findings import ALMOST, BASE_FILE, Finding, Severity, Span, told
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS
 from gpolicy.policy.source_file import SIZE_ROUNDED
 
@@ -222,7 +222,8 @@ def one_for_each_missing(*policies: Iterable[Finding]) -> dict[Finding, list[Fin
 
     The first of the worst severity stands for all; what tests, guards and node sets say comes last: they use the name.
     Each policy has names of its own; a base is missing to all together. A finding with a fix stands for itself: a word
-    that is mistyped is corrected where it stands.
+    that is mistyped is corrected where it stands. Where several places use a name, the place that gives almost this
+    name is more likely wrong.
     """
     together: dict[object, list[Finding]] = defaultdict(list)
     for number, found in enumerate(policies):
@@ -233,6 +234,11 @@ def one_for_each_missing(*policies: Iterable[Finding]) -> dict[Finding, list[Fin
     result: dict[Finding, list[Finding]] = {}
     for same in together.values():
         first = min(same, key=lambda finding: (finding.severity.rank, finding.code.startswith(_USING)))  # else by place
+        given = next((item.span for item in first.related if item.message == ALMOST), None)
+        if given is not None and len(uses := {item.span for item in same if item.span}) > 1 and first.span:
+            name, file = first.missing.partition(" ")[2], first.span.file.rpartition("/")[2]
+            hint = f"is {name} meant? {file}:{first.span.line} and {len(uses) - 1} more name it"
+            first = replace(first, span=given, hint=hint, related=())
         more = (item for item in told(same) if item != first)
         result.setdefault(_with(first, more), []).extend(same)  # policies that share a base share its findings
     return result

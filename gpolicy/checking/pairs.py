@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, cast
 
 from gpolicy.findings import Related, Span
-from gpolicy.ganeti.amounts import exact_size
+from gpolicy.ganeti.amounts import exact_size, parse_size_exact
 from gpolicy.ganeti.parameters import spec_distance
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS, SPEC_SIZES
 from gpolicy.policy.model import Leaf
@@ -59,9 +59,14 @@ class Pair:
         """Return the bound that is called min or max."""
         return self.minimum if bound == "min" else self.maximum
 
+    def with_bound(self, bound: str, parameter: str, value: int) -> Pair:
+        """Return the pair with another number."""
+        numbers = {**self.bound(bound), parameter: value}
+        return replace(self, minimum=numbers) if bound == "min" else replace(self, maximum=numbers)
+
     def written(self, bound: str, parameter: str) -> int:
-        """Return one number of the pair; a size without a unit as it is written, before Ganeti rounds it."""
-        return self.leaf.as_written(self.bound(bound)[parameter], self.index, bound, parameter)
+        """Return one number of the pair as it is written, before Ganeti rounds it."""
+        return as_written(self.leaf, self.bound(bound)[parameter], self.index, bound, parameter)
 
     def at(self, bound: str, parameter: str) -> Span:
         """Return where one number of the pair stands; `bound` is min or max."""
@@ -99,6 +104,12 @@ class Pair:
                 return None
             region[name] = (low, high)
         return region
+
+
+def as_written(leaf: Leaf, value: int, *steps: str | int) -> int:
+    """Return a number of a leaf, which is `value`, as it is written: a size in MiB before Ganeti rounds it."""
+    size = parse_size_exact(leaf.document.value((*leaf.pointer, *steps)))
+    return int(size) if size == int(size) else value
 
 
 def pairs_of(leaf: Leaf) -> tuple[Pair, ...]:

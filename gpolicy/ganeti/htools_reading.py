@@ -142,11 +142,11 @@ class Option:
     """One option. `short` is a letter or empty; `completion` is its text in `--help-completion`."""
 
     long: str
-    help: str
     short: str = ""
     takes: Takes = Takes.NOTHING
     argument: str = ""
     completion: str = "none"
+    help: str = ""
 
     @property
     def short_text(self) -> str:
@@ -253,34 +253,17 @@ ALLOCATOR_PARAMETERS = ("default_iallocator_params",)
 """The path of the parameters among the values of the cluster."""
 
 HAIL_OPTIONS = (
-    Option("print-nodes", "print the final node list", "p", Takes.OPTIONAL, "FIELDS"),
-    Option("save", "Save cluster state at the end of the processing to FILE", "S", Takes.REQUIRED, "FILE"),
-    Option("text-data", "the cluster data FILE", "t", Takes.REQUIRED, "FILE", "file"),
-    Option(
-        "simulate",
-        "simulate an empty cluster, given as 'alloc_policy,num_nodes,disk,ram,cpu'",
-        *("", Takes.REQUIRED, "SPEC", "string"),
-    ),
-    Option("verbose", "increase the verbosity level", "v"),
-    Option("ignore-dynu", "Ignore any dynamic utilisation information"),
-    Option("ignore-soft-errors", "Ignore any soft restrictions in balancing"),
-    Option("no-capacity-checks", "disable capacity checks (like global N+1 redundancy)"),
-    Option(
-        "restrict-allocation-to",
-        "Restrict allocations to the given set of nodes",
-        *("", Takes.REQUIRED, "NODE,...", "manynodes"),
-    ),
-    Option("mond", "pass either 'yes' or 'no' to query all monDs", "", Takes.OPTIONAL, "CHOICE", "choices=yes,no"),
-    Option("mond-xen", "also consider xen-specific collectors in MonD queries"),
-    Option(
-        "static-kvm-node-memory",
-        "use static node memory [in MB] on KVM instead of value reported by hypervisor. Use 0 to take value"
-        " reported from hypervisor.",
-        *("", Takes.REQUIRED, "N", "integer"),
-    ),
-    Option("version", "show the version of the program", "V"),
-    Option("help", "show help", "h"),
-    Option("help-completion", "show completion info"),
+    Option("print-nodes", "p", Takes.OPTIONAL, "FIELDS"),
+    Option("save", "S", Takes.REQUIRED, "FILE"),
+    Option("text-data", "t", Takes.REQUIRED, "FILE", "file"),
+    Option("simulate", "", Takes.REQUIRED, "SPEC", "string"),
+    Option("verbose", "v"),
+    *map(Option, ("ignore-dynu", "ignore-soft-errors", "no-capacity-checks")),
+    Option("restrict-allocation-to", "", Takes.REQUIRED, "NODE,...", "manynodes"),
+    Option("mond", "", Takes.OPTIONAL, "CHOICE", "choices=yes,no"),
+    Option("mond-xen"),
+    Option("static-kvm-node-memory", "", Takes.REQUIRED, "N", "integer"),
+    *(Option("version", "V"), Option("help", "h"), Option("help-completion")),
 )
 
 

@@ -94,14 +94,13 @@ class Stop:
     stderr: str = ""
 
 
-def _flag(long: str, short: str = "") -> reading.Option:
-    return reading.Option(long, "", short)
+_flag = reading.Option
 
 
 def _valued(
     long: str, argument: str, completion: str, short: str = "", takes: reading.Takes = reading.Takes.REQUIRED
 ) -> reading.Option:
-    return reading.Option(long, "", short, takes, argument, completion)
+    return reading.Option(long, short, takes, argument, completion)
 
 
 _PRINT, _SAVE, _TEXT, _SIMULATE, _VERBOSE, _IGNORE_LOADS, _IGNORE_SOFT, _NO_CAPACITY, *_OTHERS = reading.HAIL_OPTIONS
@@ -163,7 +162,7 @@ PROGRAMS: Mapping[str, Sequence[reading.Option]] = {
         *(_STATIC_KVM, *_COMMON),
     ),
 }
-"""The programs and their options, without the meanings of those that hail lacks (`options_of`)."""
+"""The programs and their options, without their meanings (`options_of`)."""
 
 
 def options_of(program: str) -> tuple[reading.Option, ...]:
@@ -171,7 +170,7 @@ def options_of(program: str) -> tuple[reading.Option, ...]:
     from gpolicy.data import read_data  # noqa: PLC0415 - few runs show them
 
     meanings = read_data("htools_options.toml")
-    return tuple(replace(one, help=one.help or meanings[one.long]) for one in PROGRAMS.get(program, ()))
+    return tuple(replace(one, help=meanings[one.long]) for one in PROGRAMS.get(program, ()))
 
 
 def read_options(program: str, argv: Sequence[str]) -> tuple[Options, tuple[str, ...]] | Stop:

@@ -90,11 +90,6 @@ class Leaf:
         """Return the place of a part of the value (`leaf.at(1, "max", "memory-size")`)."""
         return self.document.value_span((*self.pointer, *steps))
 
-    def as_written(self, value: int, *steps: str | int) -> int:
-        """Return a size of the value, which is `value` MiB, as written if it has no unit: before Ganeti rounds it."""
-        written = self.document.value((*self.pointer, *steps))
-        return written if type(written) is int else value
-
     @property
     def pair_names(self) -> tuple[str | None, ...]:
         """The names of the sizes, for `ipolicy.minmax`; None for a pair without a name."""

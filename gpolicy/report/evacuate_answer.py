@@ -16,7 +16,7 @@ from gpolicy.printable import Tone, count, some
 from gpolicy.remedy.saved_remedy import FORMAT_VERSION as REMEDY_VERSION, SAVED, SavedRemedy
 from gpolicy.report import answer
 from gpolicy.report.capacity_json import head
-from gpolicy.report.glossary import FAILURES
+from gpolicy.report.glossary import FAILURES, REFUSALS
 from gpolicy.report.pictures import memory_section
 from gpolicy.report.place_answer import CANDIDATE
 from gpolicy.report.remedy_answer import MOVE, duration
@@ -28,17 +28,7 @@ _OF: Final = {
 }
 _TRIED: Final = re.compile(r"Group (\S+)(?: \(\w+\))?: (?:error |No valid allocation solutions, failure reasons: )")
 """How hail begins what it says of a group."""
-_LACKS: Final = {
-    "FailMem": "memory",
-    "FailDisk": "disk",
-    "FailCPU": "CPUs",
-    "FailN1": "memory for N+1",
-    "FailTags": "exclusion tags",
-    "FailMig": "migration tags",
-    "FailDiskCount": "the number of disks",
-    "FailSpindles": "spindles",
-}
-_COUNTED: Final = re.compile(rf"({'|'.join(_LACKS)}): (\d+)")
+_COUNTED: Final = re.compile(rf"({'|'.join(REFUSALS)}): (\d+)")
 """How hail counts refused candidates."""
 _STOPPED: Final = "the search ended early, by --seconds or Ctrl-C: what was not looked at may move, too"
 _MANY: Final = 3  # instances with one reason that share a row
@@ -192,7 +182,7 @@ def _why(item: evacuation.StayingInstance) -> str:
         case (only,):
             return _refusal(only)
     of_groups = _TRIED.sub(r"group \1: ", item.reason)
-    return _COUNTED.sub(lambda found: f"{found[2]} refused by {_LACKS[found[1]]} ({found[1]})", of_groups)
+    return _COUNTED.sub(lambda found: f"{found[2]} refused by {REFUSALS[found[1]]} ({found[1]})", of_groups)
 
 
 def _refusal(item: Candidate) -> str:

@@ -18,6 +18,8 @@ CAUSES: Final[dict[str, str]] = _WORDS["causes"]
 
 FAILURES: Final[dict[str, str]] = _WORDS["failures"]
 """What the reasons of htools stand for, and what to do."""
+REFUSALS: Final[dict[str, str]] = read_data("known_words.toml")["refusals"]
+"""What refuses a candidate, by hail's word for it."""
 
 _BASES: Final[dict[str, str]] = _WORDS["bases"]
 _PHRASES: Final[dict[str, str]] = _WORDS["phrases"]

@@ -75,6 +75,11 @@ class Excess:
         """Where the number stands that is too great."""
         return self.pair.at(self.bound, self.parameter)
 
+    @property
+    def missing(self) -> str:
+        """What all groups lack whose nodes have less than the same number."""
+        return f"room for {self.place}"
+
     def sentence(self, of_whom: str) -> str:
         """Return what is wrong: `spec big: memory-size 96G is more than a node has (64G)`."""
         name = self.limit.parameter
@@ -247,6 +252,15 @@ def total_disk(hardware: Hardware, exclusive: VolumeTerms | None = None) -> int 
     if exclusive is not None:
         return exclusive.volume_size(min(sizes)).largest_disk(count)
     return sum(sizes) if count == len(sizes) else count * max(sizes)
+
+
+def promised_disk(hardware: Hardware) -> Located[int] | None:
+    """Return the promised disk of a node, MiB: the sum of its volumes; None if they are not promised."""
+    sizes, count = hardware.pv_sizes, hardware.volume_count
+    if not sizes or count is None:
+        return None
+    total = sum(size.value for size in sizes) if len(sizes) > 1 else sizes[0].value * count
+    return Located(total, sizes[0].span)
 
 
 def total_of(leaves: tuple[Leaf, ...]) -> int:

@@ -12,7 +12,7 @@ from typing import Any, Final, TypeVar, cast
 from gpolicy.checking.context import EXCLUSIVE_STORAGE, MINMAX, Context
 from gpolicy.checking.rule import Hit, hit, see
 from gpolicy.data import read_data
-from gpolicy.findings import NODES_LIKE, Located, Related, Span
+from gpolicy.findings import ALMOST, NODES_LIKE, Located, Related, Span
 from gpolicy.ganeti.parameters import PARAMETERS, default_in, parameter_at
 from gpolicy.ganeti.vocabulary import Level, Path, Reach, Type, Value
 from gpolicy.guessing import did_you_mean_one_of, name_meant
@@ -174,17 +174,11 @@ STRIPES: Final[tuple[Path, ...]] = (
 )
 HELPER: Final[Path] = ("drbd_usermode_helper",)
 IMAGES: Final[tuple[Path, ...]] = (("install_image",), ("zeroing_image",))
-RANGES: Final = {
-    "resync-rate": (1, 4 << 20, "KiB/s"),
-    "c-plan-ahead": (0, 300, "tenths of a second"),
-    "c-fill-target": (0, 1 << 20, "sectors"),
-    "c-delay-target": (1, 100, "tenths of a second"),
-    "c-min-rate": (0, 4 << 20, "KiB/s"),
-    "c-max-rate": (250, 4 << 20, "KiB/s"),
-}
+RANGES: Final[dict[str, tuple[int, int, str]]] = read_data("drbd.toml")["ranges"]
 """Least and greatest value that DRBD 8.3 and 8.4 take (drbdsetup(8))."""
 _LONGEST: Final = 4096
 _LEAST_WITH_BASE: Final = 2
+_WORD: Final = re.compile(r"[\w.-]++")
 _NUMBERS: Final = re.compile(r"\[[^][]*+\]|[\d*?]++")
 
 
@@ -234,7 +228,8 @@ def unknown_group(
         message, hint = f"{who}group {group.value} is renamed to {new}", f"write {new}"
     elif context.known_groups:
         hint = did_you_mean_one_of(group.value, "groups", context.known_groups)
-    yield hit(subject, message, group.span, hint, missing=f"group {group.value}")
+    given = {item.name: item.document.value_span(("name",)) for item in context.groups}
+    yield hit(subject, message, group.span, hint, _almost(context, group.value, given), missing=f"group {group.value}")
 
 
 def unknown_spec(
@@ -281,7 +276,17 @@ def unknown_spec(
     elif having:
         hint += f"; {named('group', having[:3])} {'has' if len(having) == 1 else 'have'} it"
     missing = lost_at(leaf) if lost and leaf else missing
+    pairs = (pair for home in ([declared] if declared else context.cluster_and_groups) for pair in context.pairs(home))
+    given = {pair.name: pair.leaf.at(pair.index, "name") for pair in pairs if pair.name}
+    related = related or _almost(context, spec.value, given)
     yield hit(subject, message, spec.span, hint, related, missing=missing)
+
+
+def _almost(context: Context, name: str, given: Mapping[str, Span]) -> tuple[Related, ...]:
+    """Return where almost the same name is given, if it stands nowhere else in the policy."""
+    near = name_meant(name, given)
+    uses = [_WORD.findall(file.text).count(near) for file in context.policy.files.values() if near]
+    return see(given[near], ALMOST) if near and sum(uses) == 1 else ()
 
 
 def forgotten_base(context: Context, group: Declared | None) -> str:
@@ -350,15 +355,6 @@ def sizes_of(scenario: Scenario) -> Iterator[Sizes]:
     yield from (item.sizes for part in scenario.stage.simulated for item in part.instances)
 
 
-def promised_disk(hardware: model.Hardware) -> Located[int] | None:
-    """Return the promised disk of a node, MiB: the sum of its volumes; None if they are not promised."""
-    sizes, count = hardware.pv_sizes, hardware.volume_count
-    if not sizes or count is None:
-        return None
-    total = sum(size.value for size in sizes) if len(sizes) > 1 else sizes[0].value * count
-    return Located(total, sizes[0].span)
-
-
 def exclusive_groups(context: Context) -> Iterator[tuple[GroupPolicy, Leaf, model.Hardware]]:
     """Yield the groups that promise hardware and are known to have exclusive storage on."""
     for group in context.groups if context.declares(EXCLUSIVE_STORAGE) else ():
@@ -391,7 +387,7 @@ def unknown_in_sets(
         likely = (entry for entry in nodes.nodes if not model.unlikely(entry.value))  # else GP612
         unknown = []
         for entry in likely:
-            absent = known.absent(entry.value)[:1] if live is None else []  # else GP606
+            absent = known.absent(entry.value) if live is None else []  # else GP606
             unknown += [Located(name, entry.span) for name in absent]
             unknown += [entry] if not absent and not known.may_have(entry.value) else []
         if unknown:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from os.path import relpath
 from typing import Final
 
-from gpolicy.data import data_directory
+from gpolicy.data import data_directory, read_data
 from gpolicy.errors import RequestError
 from gpolicy.ganeti.parameters import FAMILIES, canonical, default_in, parameter_at, unflatten
 from gpolicy.ganeti.releases import DEFAULT_VERSION
@@ -29,17 +29,6 @@ SCHEMA_FILE: Final = ".gpolicy/policy.json"
 
 _MODELINE: Final = re.compile(r"(?m)^(# (?:yaml-language-server: )?\$schema[=:] ?)[./]*\.gpolicy/policy\.json\n")
 
-_SECTIONS: Final = (
-    (("enabled_disk_templates", "enabled_hypervisors"), "The first of each list is the default of new instances."),
-    (("alloc_policy",), ""),
-    (("nodes",), ""),
-    (("ndparams",), "Node parameters."),
-    (("ipolicy",), "The allowed instances, and how full nodes may be. Changes affect new instances only."),
-    (("diskparams",), "Disk parameters per template."),
-    (("hv_state", "disk_state"), "Static resources: Ganeti stores them without using them; gpolicy uses them."),
-    (("beparams", "nicparams", "hvparams"), "Defaults of instances."),
-    (("enabled_data_collectors", "data_collector_interval"), "The monitoring daemon; intervals in microseconds."),
-)
 _FLOW: Final = frozenset({"hv_state", "disk_state", "enabled_data_collectors", "data_collector_interval"})
 _LONGEST_ASIDE: Final = 50
 
@@ -65,11 +54,13 @@ def sections(
     `nodes` are the members of a group; they go where `gpolicy fmt` would put them.
     """
     lines: list[str] = []
-    known = {family for families, _ in _SECTIONS for family in families}
+    known_sections = read_data("sections.toml")["section"]
+    known = {family for section in known_sections for family in section["families"]}
     others = tuple(dict.fromkeys(path[0] for path in values if path[0] not in known))
-    for families, title in (*_SECTIONS, (others, "The cluster itself.")):
+    for section in (*known_sections, {"families": others, "title": "The cluster itself."}):
+        families, title = section["families"], section["title"]
         part = [line for family in families for line in _family(family, values, comment)]
-        part += yaml_text.entry("nodes", nodes) if families == ("nodes",) and nodes is not None else []
+        part += yaml_text.entry("nodes", nodes) if families == ["nodes"] and nodes is not None else []
         if part:
             lines += ["", *(yaml_text.comment_lines(title) if title and titles else ()), *part]
     return lines

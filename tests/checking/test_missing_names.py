@@ -148,3 +148,24 @@ def test_rules_that_no_policy_of_the_repository_reads(tmp_path: Path) -> None:
     (tmp_path / "common" / "rules.yaml").write_text(RULES, encoding="utf-8")
     (tmp_path / "gpolicy.toml").write_text('exclude = ["common/rules.yaml"]\n', encoding="utf-8")
     assert _bad(tmp_path) == []
+
+
+def test_a_name_that_several_places_use_is_misspelt_where_it_is_given(tmp_path: Path) -> None:
+    uses = GUARDS_AND_TESTS.rsplit("  - {name: two", 1)[0]
+    (tmp_path / "policy.yaml").write_text(GROUP.replace("name: large", "name: lagre") + uses, encoding="utf-8")
+    (found,) = _bad(tmp_path)
+    assert found.span is not None
+    assert (found.code, found.span.line) == ("GP802", 6)
+    assert found.hint == "is large meant? policy.yaml:13 and 1 more name it"
+    assert {item.code for item in found.consequences} == {"GP802", "GP812"}
+    wrong = GROUP.replace("name: gold", "name: glod") + uses
+    (tmp_path / "policy.yaml").write_text(wrong, encoding="utf-8")
+    assert [item.span.line for item in _bad(tmp_path) if item.span] == [3]
+
+
+def test_a_name_that_one_place_uses_is_shown_with_the_place_where_it_is_given(tmp_path: Path) -> None:
+    uses = GUARDS_AND_TESTS[: GUARDS_AND_TESTS.index("---")]
+    (tmp_path / "policy.yaml").write_text(GROUP.replace("name: large", "name: lagre") + uses, encoding="utf-8")
+    (found,) = _bad(tmp_path)
+    assert found.span is not None
+    assert (found.span.line, [item.span.line for item in found.related]) == (13, [6])

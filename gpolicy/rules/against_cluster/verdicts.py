@@ -14,8 +14,8 @@ from gpolicy.findings import NO_PLAN, Located, RuleParameter, Severity, Span
 from gpolicy.ganeti.vocabulary import Level, Path
 from gpolicy.policy.kinds import BUILT_IN, Guard, Measure
 from gpolicy.printable import count, named, some
-from gpolicy.rules.node_limits import excesses_by_group, own_pool
-from gpolicy.rules.shared import moved, promised_disk
+from gpolicy.rules.node_limits import excesses_by_group, own_pool, promised_disk
+from gpolicy.rules.shared import moved
 
 if TYPE_CHECKING:
     from gpolicy.analysis.violations import ParameterBreach, PolicyViolation
@@ -306,7 +306,7 @@ def spec_beyond_nodes(context: Context) -> Iterator[Hit]:
             if excess.limit.span is None:
                 hint = excess.cure(context, excess.limit.usable) if excess.bound == "max" else "make the size smaller"
                 message = excess.sentence(f"any node of {group.title}")
-                yield hit(group, message, excess.place, hint, excess.limit.places)
+                yield hit(group, message, excess.place, hint, excess.limit.places, missing=excess.missing)
 
 
 @warning(

@@ -137,7 +137,8 @@ def template_in_use(context: Context) -> Iterator[Hit]:
         first, *others = users[template]
         have = f" and {len(others)} more have" if others else " has"
         message = f"{template} is to be disabled, but {first}{have} disks of it"
-        yield hit("cluster", message, enabled.span, f"convert or remove them first, or leave {template} enabled")
+        hint = f"convert or remove them first, or leave {template} enabled"
+        yield hit("cluster", message, enabled.span, hint, missing=f"enabled {template}")
 
 
 @warning("GP302")

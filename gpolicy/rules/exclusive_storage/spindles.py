@@ -286,7 +286,7 @@ def dedicated_order(context: Context) -> Iterator[Hit]:
     for declared, (exclusive, _) in context.combined(EXCLUSIVE_STORAGE, MINMAX):
         if exclusive.value is not True:
             continue
-        pairs = comparable(context.pairs(declared))
+        pairs, slips = comparable(context.pairs(declared)), {item.finding.span for item in context.found_by("GP230")}
         for first, second in pairwise(pairs):
             low, high = second.minimum["disk-size"], first.minimum["disk-size"]
             if low < high or second.same_as(first):  # GP204
@@ -294,5 +294,6 @@ def dedicated_order(context: Context) -> Iterator[Hit]:
             how = "the same min disk-size as" if low == high else "a greater min disk-size than"
             message = f"{second.title} has {how} {first.title} before it"
             hint = "list the sizes by descending min disk-size, and let no two be equal"
-            related = see(first.at("min", "disk-size"), f"{first.title} is here")
-            yield hit(declared, message, second.at("min", "disk-size"), hint, related)
+            place, other = second.at("min", "disk-size"), first.at("min", "disk-size")
+            place = other if other in slips else place
+            yield hit(declared, message, place, hint, see(other, f"{first.title} is here"))

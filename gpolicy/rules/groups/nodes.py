@@ -11,7 +11,7 @@ from typing import Final
 from gpolicy.checking.context import Context
 from gpolicy.checking.rule import Hit, When, error, hit, see, warning
 from gpolicy.checking.tags import share_nodes, takes_in
-from gpolicy.findings import AMBIGUOUS, Located, Related
+from gpolicy.findings import AMBIGUOUS, Located, Related, Span
 from gpolicy.ganeti.vocabulary import Level
 from gpolicy.guessing import MOST_ALIKE, MOST_GUESSES, is_one_slip, is_typing_slip, name_meant, node_meant
 from gpolicy.policy import edits
@@ -19,6 +19,7 @@ from gpolicy.policy.model import WILDCARD, Declared, GroupPolicy, ends, is_glob,
 from gpolicy.printable import some
 from gpolicy.resolve.desired import glob_beginning
 from gpolicy.rules.shared import ALL_THAT_COME, nodes_like, repeated, unknown_in_sets
+from gpolicy.rules.tags.domains import list_meant, lists_of_nodes, patterns_beside
 
 _BRACKETS: Final = re.compile(r"\[[^][]*+\]")
 MOST_LOOKED_AT: Final = 1_000_000
@@ -34,12 +35,6 @@ _DOMAIN: Final = re.compile(r"(?:\[[^][]*+\]|[^.\[\]])++\.(.+)")
 _MOST_DOMAINS: Final = 20
 
 
-def _lists(context: Context) -> list[tuple[Declared, Sequence[Located[str]]]]:
-    """Return the groups and node sets, each with the nodes and patterns that it names."""
-    groups = [(group, group.nodes or ()) for group in context.groups]
-    return [*groups, *((nodes, nodes.nodes) for nodes in context.policy.node_sets)]
-
-
 @error("GP602", When.NO_STATE, stays=AMBIGUOUS, explains=0)
 def node_named_twice(context: Context) -> Iterator[Hit]:
     named = [(group, node) for group in context.groups for node in group.nodes or () if not is_glob(node.value)]
@@ -52,7 +47,7 @@ def node_named_twice(context: Context) -> Iterator[Hit]:
 @warning("GP606", when=When.STATE)
 def pattern_without_node(context: Context) -> Iterator[Hit]:
     known = context.observed.nodes
-    for declared, entries in _lists(context):
+    for declared, entries in lists_of_nodes(context):
         for entry in (entry for entry in entries if is_glob(entry.value)):
             if not any(matches(entry.value, name) for name in known):
                 message = f"no node of the cluster matches {entry.value}"
@@ -123,7 +118,7 @@ def _just_missed(
 def patterns_overlap(context: Context) -> Iterator[Hit]:
     entries = [(group, entry) for group in context.groups for entry in group.nodes or ()]
     yield from _overlaps(context, entries, only_different=False)
-    yield from _named_elsewhere(entries)
+    yield from _named_elsewhere(context, entries)
     sets = [(nodes, entry) for nodes in context.policy.node_sets if nodes.leaves for entry in nodes.nodes]
     yield from _overlaps(context, sets, only_different=True)
 
@@ -207,7 +202,7 @@ def _without_group(context: Context) -> dict[str, set[str]]:
     return found
 
 
-def _named_elsewhere(entries: Sequence[tuple[Declared, Located[str]]]) -> Iterator[Hit]:
+def _named_elsewhere(context: Context, entries: Sequence[tuple[Declared, Located[str]]]) -> Iterator[Hit]:
     """Yield the names of one group that a pattern of another lists one by one, as node[1-4] does."""
     named = {entry.value: (group, entry) for group, entry in entries if not is_glob(entry.value)}
     left = MOST_NAMES
@@ -218,9 +213,13 @@ def _named_elsewhere(entries: Sequence[tuple[Declared, Located[str]]]) -> Iterat
         if twice is not None:
             other, place = named[twice]
             message = f"{twice} is in {other.title}, and {entry.value} of {group.title} takes it in as well"
-            related = see(entry.span, f"{group.name} is here")
-            missing = f"within {entry.value}"
-            yield hit(other, message, place.span, "leave it out of one of the two", related, missing=missing)
+            missing, hint = f"within {entry.value}", "leave it out of one of the two"
+            beside = context.once(patterns_beside)[1].get(twice, ())
+            shorter = next((meant for _, span, meant in beside if span == entry.span), "")
+            ends = (group, entry.span), (other, place.span)
+            (owner, span), (also, there) = ends if shorter else reversed(ends)
+            hint = f"is {shorter} meant? Else {hint}" if shorter else hint
+            yield hit(owner, message, span, hint, see(there, f"{also.name} is here"), missing=missing)
 
 
 def _too_many(patterns: Sequence[tuple[Declared, Located[str]]]) -> Hit:
@@ -279,7 +278,7 @@ def _expanded(pattern: str) -> list[str]:
 @warning("GP612", explains=0)
 def pattern_unlikely(context: Context) -> Iterator[Hit]:
     left = MOST_LOOKED_AT
-    for declared, entries in _lists(context):
+    for declared, entries in lists_of_nodes(context):
         patterns = [entry.value for entry in entries if is_glob(entry.value) and not unlikely(entry.value)]
         for entry in entries:
             reason, wider = unlikely(entry.value), ""
@@ -307,7 +306,7 @@ def pattern_unlikely(context: Context) -> Iterator[Hit]:
 
 @warning("GP621", when=When.NO_STATE)
 def node_domain_mistyped(context: Context) -> Iterator[Hit]:
-    entries = [(declared, entry) for declared, listed in _lists(context) for entry in listed]
+    entries = [(declared, entry) for declared, listed in lists_of_nodes(context) for entry in listed]
     names = [entry.value for _, entry in entries]
     meant = _domains_meant(context, names)
     for declared, entry in entries if meant else ():
@@ -416,8 +415,17 @@ def node_in_no_group(context: Context) -> Iterator[Hit]:
         if not is_glob(entry.value) and entry.value not in in_sets
     }
     guesses = MOST_GUESSES
+    reported = set[Span]()
     for nodes, unknown in unknown_in_sets(context):
         first = unknown[0].value
+        if len(unknown) == 1 and (slip := list_meant(context, first)) and slip[0].level is Level.GROUP:
+            group, span, question = slip
+            message = f"{group.title} stops short of {first}, which {nodes.title} names, and no group does"
+            if span not in reported:
+                related = see(unknown[0].span, "it is named here")
+                yield hit(group, message, span, question, related, missing=nodes_like(first))
+            reported.add(span)
+            continue
         what = "what it matches is" if is_glob(first) else "it is"
         missing = nodes_like(first)
         if len(unknown) > 1:

@@ -18,7 +18,7 @@ from gpolicy.ganeti.vocabulary import MAX_NICS, SPEC_PARAMETERS, SPEC_SIZES, Par
 from gpolicy.policy.model import INHERIT, Declared, GroupPolicy, Hardware, Leaf
 from gpolicy.printable import listed
 from gpolicy.rules import shared
-from gpolicy.rules.node_limits import memory_limit, volume_group
+from gpolicy.rules.node_limits import memory_limit, promised_disk, volume_group
 
 _SENSIBLE: Final = sensible_ranges()
 _GIB: Final = 1024
@@ -48,12 +48,12 @@ _USED: Final[dict[Path, str]] = {VCPU_RATIO: "CPUs", SPINDLE_RATIO: "spindles"}
 def number_unlikely(context: Context) -> Iterator[Hit]:
     for path, leaves in context.declared_at.items():
         parameter = parameter_at(path)
+        sensible = parameter.sensible if parameter is not None else None
         for declared, leaf in leaves if parameter is not None and parameter.type in _WHOLE_NUMBERS else ():
             written = _written(context, leaf.span)
-            if written.startswith("0") and written.isdecimal() and len(written) > 1:
+            if written[:1] == "0" != written and written.isdecimal() and (not sensible or sensible.takes(leaf.number)):
                 message = f"{leaf.dotted} is written {written}: many readers of YAML take it for an octal number"
                 yield hit(declared, message, leaf.span, f"write {leaf.value}")
-        sensible = parameter.sensible if parameter is not None else None
         if parameter is None or sensible is None:
             continue
         clear = _GIB if parameter.type in (Type.SIZE, Type.MIB) else sensible.least
@@ -125,12 +125,11 @@ def _unlikely(
     fits: SensibleRange | None = None,
 ) -> Hit:
     written, shown = _written(context, span), sensible.shown(value)
-    meant = (fits or sensible).meant(int(written) if written.isdecimal() else value, usual)
+    exact = written.removesuffix("M") if sensible.unit == MIB else written  # before it is rounded to 4 MiB
+    meant = (fits or sensible).meant(int(exact) if exact.isdecimal() else value, usual)
     default = f"; Ganeti's default is {sensible.shown(usual)}" if usual > 0 else ""
-    if meant:
-        hint = meant if sensible.unit in (MIB, KIB_PER_SECOND) else f"{meant}{default}"  # sizes and rates have a unit
-    else:
-        hint = f"correct the number{default or ' or its unit'}"
+    with_meant = meant if sensible.unit in (MIB, KIB_PER_SECOND) else f"{meant}{default}"  # sizes and rates have a unit
+    hint = with_meant if meant else f"correct the number{default or ' or its unit'}"
     is_named = shown.startswith(f"{written} ") or shown.removesuffix("/s") == written
     if written.isdecimal() and not is_named and shown[-1].isalpha():
         shown = f"{written}, that is {shown}"
@@ -419,7 +418,7 @@ def _shown(name: str, value: float) -> str:
 
 def _promised(hardware: Hardware) -> dict[str, Located[int] | None]:
     """Return what a node is promised to have, by the names of hv_state and disk_state."""
-    return {"mem_total": hardware.memory, "cpu_total": hardware.cpus, "disk_total": shared.promised_disk(hardware)}
+    return {"mem_total": hardware.memory, "cpu_total": hardware.cpus, "disk_total": promised_disk(hardware)}
 
 
 @warning(

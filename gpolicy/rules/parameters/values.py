@@ -11,7 +11,7 @@ from typing import Any, Final, cast
 
 from gpolicy.checking.context import ENABLED_HYPERVISORS, SPINDLE_COUNT, Context
 from gpolicy.checking.rule import Hit, Same, When, error, hit, information, see, warning
-from gpolicy.findings import NO_PLAN, REFUSED, Fix
+from gpolicy.findings import NO_PLAN, REFUSED, Fix, Span
 from gpolicy.ganeti import parameters
 from gpolicy.ganeti.expressible import RESET, InexpressibleError, checked
 from gpolicy.ganeti.releases import release_key, release_of
@@ -288,7 +288,7 @@ def uid_pool_too_small(context: Context) -> Iterator[Hit]:
     if not own or not isinstance(ranges, list) or not all(isinstance(item, list) for item in ranges):
         return
     present = sum(int(str(high)) - int(str(low)) + 1 for low, high in cast(list[Any], ranges))
-    needed = _instances_of_a_node(context)
+    needed, memory = _instances_of_a_node(context)
     if present < needed:
         place, related, _ = shared.places(context, cluster, model)
         has = count(present, "user ID") if present else "no user IDs"
@@ -297,16 +297,20 @@ def uid_pool_too_small(context: Context) -> Iterator[Hit]:
         message = f"security_model pool needs a user ID for each instance of a node, {needed} or more,"
         message += f" but {where} {has}"
         hint = "write uid_pool: [20000-20099], or as many IDs as a node has instances"
-        yield hit(cluster, message, own[0].span if place is None else place, hint, related)
+        yield hit(cluster, message, own[0].span if place is None else place, hint, (*related, *see(memory, "by this")))
 
 
-def _instances_of_a_node(context: Context) -> int:
-    """Return how many instances a node runs or can hold at least: what the cluster has, and what surely fits."""
-    found = [4]  # on any node but one of a laboratory
+def _instances_of_a_node(context: Context) -> tuple[int, Span | None]:
+    """Return how many instances a node runs or can hold at least: what the cluster has, or what surely fits.
+
+    With it goes the place of the memory that they fit into.
+    """
+    found = list[tuple[int, Span | None]]([(4, None)])  # on any node but one of a laboratory
     running = (item.primary_node for item in context.observed.instances.values() if item.admin_state == "up")
-    found += Counter(running).values()
+    found += [(number, None) for number in Counter(running).values()]
     for group in context.groups:
         sizes = [pair.maximum["memory-size"] for pair in context.pairs(group)]
         if group.hardware is not None and group.hardware.memory is not None and sizes and max(sizes) > 0:
-            found.append(group.hardware.memory.value // max(sizes))
-    return max(found)
+            memory = group.hardware.memory
+            found.append((memory.value // max(sizes), memory.span))
+    return max(found, key=lambda item: item[0])

@@ -3,33 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
-from itertools import islice
 from typing import Final
 
 from gpolicy.checking.context import DISK_TEMPLATES, MINMAX, Context
-from gpolicy.checking.pairs import MAX_PAIRS, Pair, amount, nearest
+from gpolicy.checking.pairs import MAX_PAIRS, Pair, amount, as_written, nearest
 from gpolicy.checking.rule import Hit, When, error, hit, see, warning
 from gpolicy.findings import REFUSED, Related, RuleParameter
 from gpolicy.ganeti.amounts import is_without_limit, sensible_ranges
-from gpolicy.ganeti.vocabulary import MAX_DISKS, MAX_NICS, SPEC_PARAMETERS, SPEC_SIZES
-from gpolicy.policy.model import ClusterPolicy, Declared, Leaf
+from gpolicy.ganeti.vocabulary import MAX_DISKS, MAX_NICS, SPEC_PARAMETERS
+from gpolicy.policy.model import ClusterPolicy, Declared
 from gpolicy.printable import count
 from gpolicy.rules.shared import lost_sizes
-from gpolicy.rules.specs.order import observed_sizes
+from gpolicy.rules.specs import order
 
 CEILINGS: Final = {"disk-count": MAX_DISKS, "nic-count": MAX_NICS}
 _WORDS: Final = {"disk-count": "disks", "nic-count": "network interfaces"}
 _SENSIBLE: Final = sensible_ranges()
 _GIB: Final = 1024
-_UNITS: Final = (1, _GIB, _GIB * _GIB)
-_FAR: Final = 16
-"""How many times another number is when a digit or a unit of it is most likely wrong."""
 _USUAL: Final = 2048
 """MiB of memory for each CPU."""
 
 
-@error("GP206", stays=REFUSED)
+@error("GP206", When.BETTER_WITH_STATE, stays=REFUSED)
 def spec_min_above_max(context: Context) -> Iterator[Hit]:
     for declared, pair in context.each_pair():
         above = [name for name in SPEC_PARAMETERS if pair.minimum[name] > pair.maximum[name]]
@@ -41,44 +36,29 @@ def spec_min_above_max(context: Context) -> Iterator[Hit]:
         for name in above:
             low, high = pair.written("min", name), pair.written("max", name)
             message = f"{pair.title}: min {name} {amount(name, low)} is above max {amount(name, high)}"
-            exchanged = f"min {amount(name, high)} and max {amount(name, low)}"
-            cures = _other_units(pair, name) if name in SPEC_SIZES else {}
-            cures = cures if len(cures) == 1 else _unlike_others(context, declared, pair, name)
-            end = next(iter(cures)) if len(cures) == 1 else "min"
-            hint = cures.get(end) or f"correct one of them; if they are exchanged, write {exchanged}"
+            end, hint = _end_meant(context, declared, pair, name, {"min": low, "max": high})
             related = see(pair.at("max" if end == "min" else "min", name), "the other bound is here")
             yield hit(declared, message, pair.at(end, name), hint, related)
 
 
-def _other_units(pair: Pair, name: str) -> dict[str, str]:
-    """Return how a size's bounds are written if one has the wrong unit, by the bound: where they have two units."""
-    low, high, sensible = pair.written("min", name), pair.written("max", name), _SENSIBLE[name]
-    written = [
-        str(pair.leaf.document.value((*pair.leaf.pointer, pair.index, end, name)))[-1:] for end in ("min", "max")
-    ]
-    if len({letter if letter.isalpha() else "" for letter in written}) == 1:
-        return {}
-    meant = {"min": replace(sensible, most=high).meant(low), "max": replace(sensible, least=low).meant(high)}
-    return {end: cure for end, cure in meant.items() if cure}
-
-
-def _unlike_others(context: Context, declared: Declared, pair: Pair, name: str) -> dict[str, str]:
-    """Return the cure of the bound of a size that is far from that of the other sizes, or else of std, by the bound."""
-    bounds = {end: pair.written(end, name) for end in ("min", "max")}
-    std = context.cluster_leaf(("ipolicy", "std", name))
-    beside = [std.number] if std is not None else []
-    beside += [pair.minimum["cpu-count"] * _USUAL, pair.maximum["cpu-count"] * _USUAL] if name == "memory-size" else []
-    others = [other for other in context.pairs(declared)[:MAX_PAIRS] if other.index != pair.index]
-    others = others or [other for of, other in islice(context.each_pair(), MAX_PAIRS) if of is not declared]
-    cures = {}
-    for end, value in bounds.items() if bounds["min"] >= _FAR * bounds["max"] else ():  # else they may be exchanged
-        near = [size for size in [other.bound(end)[name] for other in others] or beside if size > 0]
-        if near and value > 0 and min(max(size / value, value / size) for size in near) >= _FAR:
-            meant = value // _GIB if end == "min" else value * _GIB
-            fits = _SENSIBLE[name].takes(meant) and (meant <= bounds["max"] if end == "min" else meant >= bounds["min"])
-            guess = f": is {amount(name, meant)} meant?" if fits and name in SPEC_SIZES else ": correct it"
-            cures[end] = f"{end} {amount(name, value)} is far from the other sizes{guess}"
-    return cures
+def _end_meant(
+    context: Context, declared: Declared, pair: Pair, name: str, written: Mapping[str, int]
+) -> tuple[str, str]:
+    """Return the bound of a size that is most likely wrong where min is above max, and what is most likely meant."""
+    others = order.sizes_beside(context, declared, pair)
+    odd = {end: order.out_of_line(pair, end, name, others) for end in written}
+    is_clear = odd["min"][0] != odd["max"][0] or abs(odd["min"][1] - odd["max"][1]) >= order.CLEARLY
+    ends = [max(odd, key=odd.__getitem__)] if is_clear else [*odd]
+    meant = {end: value for end in ends if (value := order.bound_meant(context, declared, pair, end, name)) is not None}
+    end = next(iter(meant), ends[0]) if len(meant) == 1 else ends[0]
+    guess = f"is {amount(name, meant[end])} meant?" if len(meant) == 1 else ""
+    exchanged = pair.with_bound("min", name, written["max"]).with_bound("max", name, written["min"])
+    may_be = not guess and not any(order.out_of_line(exchanged, end, name, others)[0] for end in written)
+    low, high = (amount(name, size) for size in written.values())
+    or_exchanged = f"; if they are exchanged, write min {high} and max {low}" if may_be else ""
+    if not is_clear:
+        return end, guess or f"correct one of them{or_exchanged}"
+    return end, f"{end} {amount(name, written[end])} is far from the other sizes: {guess or 'correct it'}{or_exchanged}"
 
 
 @error("GP207")
@@ -182,85 +162,88 @@ def _memory_of_cpu(bound: Mapping[str, int]) -> float | None:
 
 @error("GP205", When.BETTER_WITH_STATE, stays=REFUSED, explains=12)
 def std_outside(context: Context) -> Iterator[Hit]:
-    std, cluster = _std(context), context.policy.cluster
+    std, cluster = order.declared_std(context), context.policy.cluster
     pairs = context.pairs(cluster) if cluster else ()
     if cluster is None or not all(pair.possible for pair in pairs):
         return  # std may lie in what is meant
     sizes = {name: int(leaf.number) for name, leaf in std.items()}
     if not pairs or not all(pair.outside(sizes.items()) for pair in pairs):
         return
-    pair = nearest(pairs, sizes.items())
-    outside = pair.outside(sizes.items())
-    sizes |= {name: std[name].as_written(size) for name, size in outside.items()}
-    name, *others = outside
-    size, low, high = sizes[name], pair.minimum[name], pair.maximum[name]
+    fewest = min(len(pair.outside(sizes.items())) for pair in pairs)
+    near = [pair for pair in pairs if len(pair.outside(sizes.items())) == fewest]
+    pair = nearest(near, sizes.items())
+    name = next(iter(pair.outside(sizes.items())))
+    sizes |= {item: as_written(std[item], sizes[item]) for each in near for item in each.outside(sizes.items())}
+    refused = _refused_by(context, cluster, pairs)
+    hint, place, at_std = "Ganeti refuses this: correct std, or the size", std[name].span, True
+    guesses = [(item, value) for item in std for value in _std_meant(pairs, sizes, item)]
+    if len(guesses) == 1 and (len(pairs) > 1 or not refused):
+        name, value = guesses[0]
+        place, hint = std[name].span, f"is {amount(name, value)} meant?"
+    elif fewest == 1 and (odd := _odd_bound(context, cluster, near, sizes, refused)):
+        pair, end, name, hint = odd
+        at_std = False
+    end = "min" if sizes[name] < pair.minimum[name] else "max"
+    place, other = (std[name].span, pair.at(end, name))[:: 1 if at_std else -1]
     message = f"std lies in no size; {pair.misfit(sizes.items())}"
-    end, far = ("min", min) if size < low else ("max", max)
     lost = lost_sizes(context, cluster, sizes, "std lies in no other size")
-    hint, place, here = "Ganeti refuses this: correct std, or the size", std[name].span, f"{pair.title} is here"
-    other = pair.at(end, name)
-    for meant in (size // _GIB, size * _GIB) if name in SPEC_SIZES and not others else ():
-        if low <= meant <= high:
-            hint = f"is {amount(name, meant)} meant?"
-    refused = _refused_by(context, cluster, pairs) if "meant" not in hint else []
-    seen = [item[name] for item in refused if context.state and [*pair.outside(item.items())] == [name] and not others]
-    if slip := _bound_meant(pairs, sizes, refused):
-        pair, end, name, value = slip
-        as_seen = ", as instances have" if value in [item.get(name) for item in refused] else ""
-        hint, message = (
-            f"is {amount(name, value)} meant{as_seen}?",
-            f"std lies in no size; {pair.misfit(sizes.items())}",
-        )
-        place, other, here = pair.at(end, name), std[name].span, "std is here"
-    elif seen and (far(seen) < low) == (size < low):
-        hint = f"correct the size: instances have {amount(name, far(seen))}"
-        place, other, here = other, place, "std is here"
-    yield lost or hit("cluster", message, place, hint, see(other, here))
+    yield lost or hit("cluster", message, place, hint, see(other, f"{pair.title if at_std else 'std'} is here"))
+
+
+def _std_meant(pairs: Sequence[Pair], std: Mapping[str, int], name: str) -> list[int]:
+    """Return what may be meant by a number of std that alone lies outside of a size, if its share does of all sizes."""
+    shares = [order.share_of(pair.bound(end), name) for pair in pairs for end in ("min", "max")]
+    if min(shares) <= order.share_of(std, name) <= max(shares):
+        return []
+    inside = ({**std, name: value} for value in order.with_other_zeros(name, std[name]))
+    return [sizes[name] for sizes in inside if not all(pair.outside(sizes.items()) for pair in pairs)]
+
+
+def _odd_bound(
+    context: Context,
+    cluster: ClusterPolicy,
+    pairs: Sequence[Pair],
+    std: Mapping[str, int],
+    refused: Sequence[Mapping[str, int]],
+) -> tuple[Pair, str, str, str] | None:
+    """Return the bound that keeps std out of a size, if it is the one that is wrong; its end, parameter and a hint.
+
+    It keeps instances out as well, or it is out of line, and no instances are known.
+    """
+    found = list[tuple[tuple[float, ...], tuple[Pair, str, str, str]]]()
+    known = order.observed_sizes(context, cluster, pairs[0].leaf)
+    for pair in pairs[:MAX_PAIRS]:
+        (name,) = pair.outside(std.items())
+        end, farthest = ("min", min) if std[name] < pair.minimum[name] else ("max", max)
+        seen = [item[name] for item in refused if known and [*pair.outside(item.items())] == [name]]
+        odd = order.out_of_line(pair, end, name, order.sizes_beside(context, cluster, pair))
+        value = order.bound_meant(context, cluster, pair, end, name, [std, *refused])
+        beside = [item for item in refused if {*pair.outside(item.items())} == {name} and value is not None]
+        fits = sum(item[name] <= (value or 0) if end == "max" else item[name] >= (value or 0) for item in beside)
+        if fits and value is not None:
+            as_seen = ", as instances have" if value in [item[name] for item in beside] else ""
+            found.append(((fits, *odd), (pair, end, name, f"is {amount(name, value)} meant{as_seen}?")))
+        elif seen and (farthest(seen) < pair.minimum[name]) == (end == "min"):
+            hint = f"correct the size: instances have {amount(name, farthest(seen))}"
+            found.append(((len(seen), *odd), (pair, end, name, hint)))
+        elif not known and odd[0] + odd[1] > order.CLEARLY:
+            guess = f"is {amount(name, value)} meant?" if value is not None else "correct it"
+            written = amount(name, pair.written(end, name))
+            found.append(((0, *odd), (pair, end, name, f"{end} {written} is far from the other sizes: {guess}")))
+    return max(found, key=lambda item: item[0])[1] if found else None
 
 
 def _refused_by(context: Context, cluster: ClusterPolicy, pairs: Sequence[Pair]) -> list[dict[str, int]]:
     """Return what observed instances have, or else the default one, that no size allows."""
     maxmem = context.cluster_leaf(("beparams", "maxmem"))
     default = [{"memory-size": int(maxmem.number)}] if maxmem is not None and context.state is None else []
-    known = (*observed_sizes(context, cluster, pairs[0].leaf), *default)
+    known = (*order.observed_sizes(context, cluster, pairs[0].leaf), *default)
     return [item for item in known if all(pair.outside(item.items()) for pair in pairs)]
-
-
-def _bound_meant(
-    pairs: Sequence[Pair], std: Mapping[str, int], refused: Sequence[Mapping[str, int]]
-) -> tuple[Pair, str, str, int] | None:
-    """Return the bound of a size that lets std and most of what is refused in with the same digits and another unit.
-
-    With it go its end, parameter and value. None where bounds of two sizes do. No two sizes may overlap then.
-    """
-    found: list[tuple[int, int, tuple[Pair, str, str, int]]] = []
-    for pair in pairs[:MAX_PAIRS] if refused else ():
-        name, *others = pair.outside(std.items())
-        end = "min" if std[name] < pair.minimum[name] else "max"
-        written = pair.bound(end)[name]
-        digits = amount(name, written).rstrip("0MGT")
-        guesses = [int(f"{digits}{zeros}") * unit for zeros in ("", "0", "00") for unit in _UNITS if digits.isdigit()]
-        for value in guesses if name in SPEC_SIZES and not others else ():
-            bound = {**pair.bound(end), name: value}
-            changed = replace(pair, minimum=bound) if end == "min" else replace(pair, maximum=bound)
-            fits = sum(not changed.outside(item.items()) for item in refused)
-            is_apart = all(changed.overlap(other) is None for other in pairs if other is not pair)
-            if changed.possible and fits and is_apart and not changed.outside(std.items()):
-                found.append((-fits, abs(value - written), (pair, end, name, value)))
-    best = min(found, key=lambda item: item[:2], default=None)
-    alike = {slip[0].index for rank, _, slip in found if best and rank == best[0]}
-    return best[2] if best is not None and len(alike) == 1 else None
-
-
-def _std(context: Context) -> dict[str, Leaf]:
-    """Return what the policy declares of the standard spec, by parameter."""
-    leaves = ((name, context.cluster_leaf(("ipolicy", "std", name))) for name in SPEC_PARAMETERS)
-    return {name: leaf for name, leaf in leaves if leaf is not None}
 
 
 @warning("GP216", When.MORE_WITH_STATE | When.WHOLE, explains=12)
 def std_fits_no_group(context: Context) -> Iterator[Hit]:
-    std = _std(context)
+    std = order.declared_std(context)
     groups = [(group, context.pairs(group)) for group in context.groups]
     known = bool(groups) and all(pairs for _, pairs in groups) and not context.members.has_undeclared_groups
     if len(std) != len(SPEC_PARAMETERS) or not known:

@@ -54,7 +54,8 @@ def spec_max_beyond_hardware(context: Context) -> Iterator[Hit]:
             if excess.bound == "max" and excess.limit.span is not None:
                 most = most_of_size(context, group, excess.pair, excess.parameter, excess.limit.usable)
                 hint = f"{excess.cure(context, int(most))}, or correct the hardware of the group"
-                yield hit(group, excess.sentence("a node"), excess.place, hint, excess.limit.places)
+                places = excess.limit.places
+                yield hit(group, excess.sentence("a node"), excess.place, hint, places, missing=excess.missing)
     if left_out := [group for group in context.groups if group.name not in context.once(excesses_by_group)]:
         message = f"the sizes of {count(len(left_out), 'group')} are not compared with what nodes have"
         yield hit(left_out[0], message, left_out[0].span, "the policy has too many groups and sizes for that: split it")
@@ -62,6 +63,7 @@ def spec_max_beyond_hardware(context: Context) -> Iterator[Hit]:
 
 @warning(
     "GP222",
+    When.BETTER_WITH_STATE,
     parameters=(
         RuleParameter("least", 512, "Report less memory for each CPU (MiB); below 16G and 16 CPUs a fifth.", least=0),
         RuleParameter("most", 256 * 1024, "Report more memory for each CPU, in MiB.", least=1, most=1024**3),
@@ -75,15 +77,16 @@ def hardware_unlikely(context: Context, least: float, most: float) -> Iterator[H
             if size.value == 0:
                 yield hit(group, "a physical volume of size 0", size.span, "write its size")
         yield from _exchanged(group)
-        yield from _unbalanced(group, least, most)
+        yield from _unbalanced(context, group, least, most)
 
 
-def _unbalanced(group: GroupPolicy, least: float, most: float) -> Iterator[Hit]:
+def _unbalanced(context: Context, group: GroupPolicy, least: float, most: float) -> Iterator[Hit]:
     """Yield memory that is far too little or too much for the CPUs."""
     memory, cpus = (group.hardware.memory, group.hardware.cpus) if group.hardware else (None, None)
     if memory is not None and cpus is not None:
         each, is_small = memory.value / cpus.value, memory.value < _SMALL_NODE and cpus.value < 16
-        if not (least / 5 if is_small else least) <= each <= most:
+        is_measured = {item.finding.span for item in context.found_by("GP725")} & {memory.span, cpus.span}
+        if not (least / 5 if is_small else least) <= each <= most and not is_measured:
             what = f"{amount('memory-size', memory.value)} of memory for {count(cpus.value, 'CPU')}"
             message = f"{what} is far too {'much' if each > most else 'little'}"
             related = see(cpus.span, "the CPUs are here")

@@ -11,7 +11,8 @@ from gpolicy.checking.context import Context
 from gpolicy.checking.pairs import MAX_PAIRS, Pair, amount, comparable, describe_region
 from gpolicy.checking.rule import Hit, When, error, hit, information, see, warning
 from gpolicy.findings import Related, RuleParameter, Span
-from gpolicy.ganeti.vocabulary import SPEC_SIZES
+from gpolicy.ganeti.amounts import format_size, sensible_ranges
+from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS, SPEC_SIZES
 from gpolicy.policy import edits
 from gpolicy.policy.model import Declared, Leaf
 from gpolicy.rules.exclusive_storage.spindles import taken
@@ -25,6 +26,12 @@ _STEPS: Final = {"memory-size": 64, "disk-size": 256}
 _FAR_BELOW: Final = {"memory-size": 4, "cpu-count": 4, "disk-size": 5}
 """How many times a minimum must be below that of a smaller spec; disks differ more on purpose."""
 _GIB: Final = 1024
+CLEARLY: Final = log(1.5)
+"""By how much more one of two numbers must be out of line to be the wrong one."""
+_SHARES: Final = (log(1.01), log(1.2), log(2))
+"""How far two sizes differ in a share that are made alike: exactly, and about so."""
+_SHARED: Final = {"cpu-count": "memory-size"} | dict.fromkeys(("memory-size", "disk-size", "spindle-use"), "cpu-count")
+_SENSIBLE: Final = sensible_ranges()
 _MOST_INSTANCES: Final = 500
 """That are looked at for each two sizes."""
 
@@ -80,14 +87,28 @@ def spec_not_monotonic(context: Context) -> Iterator[Hit]:
                 name = more[0]
                 message = f"{smaller.title} is smaller than {larger.title}, but allows a greater {name}:"
                 message += f" {amount(name, smaller.maximum[name])}, not {amount(name, larger.maximum[name])}"
-                related = see(larger.at("max", name), f"{larger.title} is here")
-                fitting = range(smaller.minimum[name], larger.maximum[name] + 1)
-                groups, number = groups_where(context, declared, smaller.leaf), smaller.maximum[name]
-                slips = ([*filter(fitting.__contains__, _slips_of(name, number, extra=more))] for more in (False, True))
-                meant = next(filter(None, (taken(context, groups, smaller, name, found) for found in slips)), [])
-                hint = f"is {amount(name, meant[0])} meant? Else lower" if len(meant) == 1 else "lower"
-                hint = f"{hint} the one, or raise the other"
-                yield hit(declared, message, smaller.at("max", name), hint, related)
+                odd = [
+                    out_of_line(pair, "max", name, sizes_beside(context, declared, pair)) for pair in (smaller, larger)
+                ]
+                if odd[1] >= (odd[0][0], odd[0][1] + CLEARLY):
+                    value = bound_meant(context, declared, larger, "max", name)
+                    meant, at, hint = [value] if value is not None else [], larger, "raise the one, or lower the other"
+                else:
+                    meant, at = _less(context, declared, smaller, larger, name), smaller
+                    hint = "lower the one, or raise the other"
+                other = smaller if at is larger else larger
+                place, related = at.at("max", name), see(other.at("max", name), f"{other.title} is here")
+                hint = f"is {amount(name, meant[0])} meant? Else {hint}" if len(meant) == 1 else hint
+                yield hit(declared, message, place, hint, related, missing=f"less at {place}")
+
+
+def _less(context: Context, declared: Declared, smaller: Pair, larger: Pair, name: str) -> list[int]:
+    """Return what may be meant by the maximum of a smaller size that is above that of a larger one."""
+    fitting = range(smaller.minimum[name], larger.maximum[name] + 1)
+    groups, number = groups_where(context, declared, smaller.leaf), smaller.maximum[name]
+    slips = (_slips_of(name, number, lost=lost) for lost in (False, True))
+    guesses = (taken(context, groups, smaller, name, [*filter(fitting.__contains__, found)]) for found in slips)
+    return next(filter(None, guesses), [])
 
 
 @information("GP218")
@@ -139,7 +160,8 @@ def spec_bound_out_of_order(context: Context) -> Iterator[Hit]:
             found = _out_of_order(pair, compared) or _reaches_far(pair, compared)
             if found is not None:
                 name, message, related = found
-                end = "min" if related else _unlike_end(pair, compared, name)
+                others = sizes_beside(context, declared, pair)
+                end = "min" if related else max(("min", "max"), key=lambda end: out_of_line(pair, end, name, others))
                 yield hit(declared, message, pair.at(end, name), f"correct the {end}imum", related)
 
 
@@ -176,17 +198,71 @@ def _reaches_far(pair: Pair, others: Sequence[Pair]) -> tuple[str, str, tuple[Re
     return None
 
 
-def _unlike_end(pair: Pair, others: Sequence[Pair], name: str) -> str:
-    """Return the bound (min or max) of a spec whose share of CPUs, or of memory, is less like that of the others."""
-    beside = "memory-size" if name == "cpu-count" else "cpu-count"
+def sizes_beside(context: Context, declared: Declared, pair: Pair) -> list[Pair]:
+    """Return what a size is compared with: the other possible ones of its list, else of other lists; and std."""
+    others = [other for other in comparable(context.pairs(declared)[:MAX_PAIRS]) if other.index != pair.index]
+    others = others or comparable(item for of, item in islice(context.each_pair(), MAX_PAIRS) if of is not declared)
+    std = {name: int(leaf.number) for name, leaf in declared_std(context).items()}
+    return [*others, *([Pair(pair.leaf, -1, "std", std, std)] if len(std) == len(SPEC_PARAMETERS) else [])]
 
-    def share(item: Pair, end: str) -> float:
-        return max(item.bound(end)[name], 1) / max(item.bound(end)[beside], 1)
 
-    def unlike(end: str) -> float:
-        return min(abs(log(share(pair, end) / share(other, end))) for other in others if other is not pair)
+def declared_std(context: Context) -> dict[str, Leaf]:
+    """Return what the policy declares of the standard spec, by parameter."""
+    leaves = ((name, context.cluster_leaf(("ipolicy", "std", name))) for name in SPEC_PARAMETERS)
+    return {name: leaf for name, leaf in leaves if leaf is not None}
 
-    return max(("min", "max"), key=unlike)
+
+def out_of_line(pair: Pair, end: str, name: str, others: Sequence[Pair]) -> tuple[int, float]:
+    """Return how little a bound is like the same one of other sizes: how many of these are smaller, or bigger, in all
+    else only; and how far (logarithm of a factor) its share of CPUs or memory is from the nearest, if there are two.
+    """
+    beside = [(item, bound) for item in FILLING for bound in ("min", "max") if item != name]
+    own, against = pair.bound(end)[name], 0
+    for other in others:
+        sizes = [(pair.bound(bound)[item], other.bound(bound)[item]) for item, bound in beside]
+        more = sum((one > two) - (one < two) for one, two in sizes)
+        its = other.bound(end)[name]
+        against += (more > 0 and own < its) or (more < 0 and own > its)
+    share = share_of(pair.bound(end), name)
+    far = [abs(log(share / share_of(other.bound(end), name))) for other in others]
+    return against, min(far) if len(far) > 1 and pair.bound(end).get(_SHARED.get(name, ""), 1) else 0
+
+
+def share_of(bound: Mapping[str, int], name: str) -> float:
+    """Return how much of a parameter there is for each CPU, and of CPUs for each MiB of memory."""
+    return max(bound[name], 1) / max(bound.get(_SHARED.get(name, ""), 1), 1)
+
+
+def bound_meant(
+    context: Context, declared: Declared, pair: Pair, end: str, name: str, takes: Sequence[Mapping[str, int]] = ()
+) -> int | None:
+    """Return the only number that may be meant by a bound that is wrong and that fits the other sizes and the nodes.
+
+    Digits may be exchanged or lost, or the unit another one. What has the share of another size comes first. Of what
+    the size `takes` the first is to lie in it, and of the others most, whatever the zeros and the unit.
+    """
+    others, number = sizes_beside(context, declared, pair), pair.written(end, name)
+    usual = _slips_of(name, number) if len(others) > 1 else _in_other_units(name, number)
+    found, taking = dict[int, float](), dict[int, int]()
+    values = _slips_of(name, number, lost=True) if len(others) > 1 else usual
+    if takes[1:] and name in SPEC_SIZES:
+        digits = format_size(number).rstrip("0GT")
+        values = {int(f"{digits}{zeros}") * unit for zeros in ("", "0", "00") for unit in (1, _GIB, _GIB * _GIB)}
+    for value in sorted(values):
+        changed = pair.with_bound(end, name, value)
+        is_apart = not any(changed.overlap(other) for other in others if other.index >= 0)
+        is_sensible = name not in _SENSIBLE or _SENSIBLE[name].takes(value)
+        fits = is_apart and is_sensible and changed.minimum[name] <= changed.maximum[name]
+        against, far = out_of_line(changed, end, name, others)
+        inside = [not changed.outside(sizes.items()) for sizes in takes]
+        if fits and not against and all(inside[:1]):
+            found[value], taking[value] = far, sum(inside[1:])
+    if most := max(taking.values(), default=0):
+        return min((value for value in found if taking[value] == most), key=lambda value: abs(value - number))
+    fitting = taken(context, groups_where(context, declared, pair.leaf), pair, name, list(found))
+    likely = [{value for value in fitting if found[value] <= far} for far in _SHARES if len(others) > 1]
+    likely = [*likely[:2], *(values & usual for values in likely[2:]), {*fitting}]
+    return next((next(iter(values)) for values in likely if len(values) == 1), None)
 
 
 def _reach(pair: Pair, name: str) -> float:
@@ -281,15 +357,28 @@ def _refuses(pair: Pair, other: Pair, name: str, values: range, sizes: Iterable[
     )
 
 
-def _slips_of(name: str, number: int, *, extra: bool = False) -> set[int]:
-    """Return what may be meant by a number: with digits exchanged, another last or an extra first one, another unit."""
-    units = (_GIB * _GIB, _GIB) if name in SPEC_SIZES else ()
-    unit = next((unit for unit in units if number % unit == 0), 1)
+def _slips_of(name: str, number: int, *, lost: bool = False) -> set[int]:
+    """Return what may be meant by a number: with digits exchanged, another last one, another unit.
+
+    `lost`: also with another first digit, or two zeros after it.
+    """
+    unit = next((unit for unit in (_GIB * _GIB, _GIB) if number % unit == 0 and name in SPEC_SIZES), 1)
     digits = str(number // unit)
     words = {digits[:at] + digits[at + 1] + digits[at] + digits[at + 2 :] for at in range(len(digits) - 1)}
-    words |= {f"{digits}0", digits[:-1], digits[1:] if extra else ""}
+    words |= {f"{digits}0", digits[:-1]}
+    words |= {f"{digits}00", digits[1:], *(f"{digit}{digits}" for digit in range(1, 10))} if lost else set()
     numbers = {int(word) * unit for word in words if word[:1] not in ("", "0")}
-    return (numbers | {number * _GIB, number // _GIB} if units else numbers) - {number}
+    return (numbers | with_other_zeros(name, number)) - {number}
+
+
+def with_other_zeros(name: str, number: int) -> set[int]:
+    """Return ten times a number, a tenth of it, and what it is in other units."""
+    return {number * 10, number // 10 if number % 10 == 0 else number * 10} | _in_other_units(name, number)
+
+
+def _in_other_units(name: str, number: int) -> set[int]:
+    units = (_GIB * _GIB, _GIB) if name in SPEC_SIZES else ()
+    return {number * unit for unit in units} | {number // unit for unit in units if number % unit == 0}
 
 
 def _touch(region: Mapping[str, tuple[int, int]], first: Pair, second: Pair) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from difflib import SequenceMatcher
 from itertools import islice
 from typing import Any, Final
@@ -12,11 +12,11 @@ from typing import Any, Final
 from gpolicy.checking.context import DISK_TEMPLATES, ENABLED_TEMPLATES, Context
 from gpolicy.checking.rule import Hit, When, hit, warning
 from gpolicy.checking.tags import HTOOLS, Tag
-from gpolicy.findings import Fix, Related, RuleParameter, Span
+from gpolicy.findings import Fix, Located, Related, RuleParameter, Span
 from gpolicy.ganeti.vocabulary import TAG_FAMILIES, Level
 from gpolicy.guessing import MOST_GUESSES, MOST_KNOWN, closest, name_meant, rarer_slips
 from gpolicy.policy.edits import fix, remove_entry
-from gpolicy.policy.model import RULES, GroupPolicy
+from gpolicy.policy.model import RULES, Declared, GroupPolicy, matches, written_out
 from gpolicy.policy.source_file import Pointer, YamlDocument
 from gpolicy.rules.shared import of_cluster, sizes_of
 
@@ -29,6 +29,7 @@ PLACES: Final = _HOUSINGS | frozenset(
     ["az", "building", "campus", "city", "dc", "floor", "hall", "host", "location", "region", "room", "site", "zone"]
 )
 """Names of domains that a node is in only once."""
+_RANGE: Final = re.compile(r"\[([0-9])-([0-9])\]")
 CLOSE: Final = 0.75
 """How much of two words must be the same for one to be taken for the other mistyped."""
 
@@ -104,7 +105,81 @@ def in_two(context: Context, names: Collection[str], hint: str = "") -> Iterator
                 label, span = declared[-1]
                 subject = f"nodes {node.name} are" if node.several else f"node {node.name} is"
                 others = tuple(Related(place[1], "the other place") for place in declared[:-1])
+                if slip := list_meant(context, node.name, name):
+                    label, span, others = slip[0].label, slip[1], ()
+                    hint = f"{slip[2]} Else {hint or 'leave the node in one of the two'}"
                 yield hit(label, f"{subject} in {' and '.join(found)} at once", span, hint, others)
+
+
+_Beside = tuple[Declared, Span, str]
+"""A group or a node set, the place of a pattern, and that pattern with its range one number longer or shorter."""
+
+
+def lists_of_nodes(context: Context) -> list[tuple[Declared, Sequence[Located[str]]]]:
+    """Return the groups and node sets, each with the nodes and patterns that it names."""
+    groups = [(group, group.nodes or ()) for group in context.groups]
+    return [*groups, *((nodes, nodes.nodes) for nodes in context.policy.node_sets)]
+
+
+def patterns_beside(context: Context) -> tuple[dict[str, list[Declared]], dict[str, list[_Beside]]]:
+    """Return, by node, the groups and node sets that name it, and the patterns that almost do or almost do not."""
+    owners, beside = dict[str, list[Declared]](), dict[str, list[_Beside]]()
+    lists = lists_of_nodes(context)
+    patterns = [entry.value for owner, entries in lists if owner.level is Level.GROUP for entry in entries]
+    are_known = all(group.nodes for group in context.groups) and all(map(written_out, patterns))
+    are_few = sum(len(entries) for _, entries in lists) <= MOST_GUESSES
+    for owner, entries in lists if are_known and are_few else ():
+        for entry in entries:
+            names, ranges = {*(written_out(entry.value) or ())}, _RANGE.findall(entry.value)
+            for name in names:
+                owners.setdefault(name, []).append(owner)
+            first, last = map(int, ranges[0]) if len(ranges) == 1 else (1, -1)
+            for low, high in ((first, last - 1), (first, last + 1), (first - 1, last), (first + 1, last)):
+                other = _RANGE.sub(f"[{low}-{high}]", entry.value) if 0 <= low <= high <= 9 else entry.value
+                changed = names.symmetric_difference(written_out(other) or ())
+                for name in changed if len(changed) == 1 else ():
+                    beside.setdefault(name, []).append((owner, entry.span, other))
+    return owners, beside
+
+
+def list_meant(context: Context, node: str, domain: str = "") -> _Beside | None:
+    """Return whose list of nodes is most likely wrong about a node, its place, and the question what is meant.
+
+    Only groups know the node, or only node sets (with tags of a domain), or two of these sets. So a pattern is one
+    number too long or too short, or one of several sets is one node too short. A set that would have as many nodes as
+    others comes first, then groups.
+    """
+    owners, beside = context.once(patterns_beside)
+
+    def is_about(owner: Declared) -> bool:
+        tags = owner.tags or ()
+        return owner.level is Level.GROUP or not domain or any(tag.value.startswith(f"{domain}:") for tag in tags)
+
+    known = [owner for owner in owners.get(node, ()) if is_about(owner)]
+    sets = [owner for owner in known if owner.level is not Level.GROUP]
+    found = list[tuple[int, int, _Beside]]()
+    counts = {
+        item.label: sum(len(written_out(entry.value) or ()) for entry in item.nodes)
+        for item in (context.policy.node_sets if known else ())
+        if item.nodes and is_about(item)
+    }
+    for owner, span, meant in beside.get(node, ()):
+        count = len(written_out(meant) or ())
+        is_short, is_group = matches(meant, node), owner.level is Level.GROUP
+        of_groups = len(known) > len(sets)
+        if is_group:
+            fits = (sets != [] and not of_groups) if is_short else sets == []
+        else:
+            fits = (of_groups and sets == []) if is_short else len(sets) > 1
+        others = (item.nodes for item in context.policy.node_sets if item is not owner and is_about(item))
+        is_alike = any(len(written_out(entry.value) or ()) == count for entries in others for entry in entries)
+        if fits and is_about(owner):
+            found.append((1 if is_group else 0 if is_alike else 2, count, (owner, span, f"is {meant} meant?")))
+    few, *most = sorted(counts.values()) or [0]
+    if known and not sets and {*most} == {few + 1} and len(most) >= (2 if found else 1):
+        short = next(item for item in context.policy.node_sets if counts.get(item.label) == few)
+        found.append((0, few, (short, short.document.value_span(("nodes",)), f"is {node} missing here?")))
+    return min(found, key=lambda item: item[:2])[2] if found else None
 
 
 def misspelt_domains(context: Context) -> set[str]:

@@ -57,12 +57,14 @@ def failure_domain_undivided(context: Context) -> Iterator[Hit]:
                 places.append((name, tag, group, (each,)))
     for name, _, _, nodes in places:
         values.setdefault(name, set()).update(node.of(name) for node in nodes)
+    unknown = [entry.value for _, entries in unknown_in_sets(context) for entry in entries]
+    short = {slip[0].name for name in unknown if (slip := domains.list_meant(context, name))}
     shared: dict[tuple[str, str], tuple[tuple[str, Span | None], str, tuple[Related, ...], list[str]]] = {}
     for domain, tag, group, nodes in places:
         found = {node.of(domain) for node in nodes}
         several = len(nodes) > 1 or nodes[0].several
         undivided = several and len(found) == 1 and frozenset() not in found
-        if undivided and (len(values[domain]) == 1 or _places_mirrors(context, group)):
+        if undivided and group not in short and (len(values[domain]) == 1 or _places_mirrors(context, group)):
             key = domain, ", ".join(sorted(nodes[0].of(domain)))
             copy, asked, related = _copied(nodes, domain, key[1])
             shared.setdefault(key, (copy or _place(nodes, domain, tag), asked, related, []))[-1].append(group)
@@ -106,7 +108,9 @@ def _places_mirrors(context: Context, name: str) -> bool:
 def failure_domain_incomplete(context: Context) -> Iterator[Hit]:
     slips = [nodes for nodes in context.policy.node_sets if any(unlikely(entry.value) for entry in nodes.nodes)]
     unknown = unknown_in_sets(context, context.state.nodes if context.state else None)
-    slips += [nodes for nodes, _ in unknown]  # their tags may be meant for the node that lacks them
+    slips += [nodes for nodes, _ in unknown]
+    slips += [nodes for nodes in context.policy.node_sets if not nodes.nodes and not nodes.groups]
+    # their tags may be meant for the node that lacks them
     meant = {begin for nodes in slips for tag in nodes.tags or () for begin in domains.begins_of(tag.value)}
     failure = domains.domains_of(context, "nlocation")
     upgrades = {
@@ -140,8 +144,11 @@ def failure_domain_incomplete(context: Context) -> Iterator[Hit]:
                 other = ""
             if other:
                 label, span = _place(tuple(node for node in nodes if node.name in without), other, tag)
+            slip = domains.list_meant(context, without[0], domain) if len(without) == 1 and like_others else None
+            if slip is not None:
+                label, span = slip[0].label, slip[1]
             key = (label, span.file if span else "", span.line if span else 0)
-            lacking_here = _Lacking(domain, group, without, like_others=like_others, other=other)
+            lacking_here = _Lacking(domain, group, without, like_others, other, slip[2] if slip else "")
             at_place.setdefault(key, (span, []))[1].append(lacking_here)
     for (label, _, _), (span, lacking) in at_place.items():
         domains_there = " and ".join(f"{domain}:…" for domain in dict.fromkeys(item.domain for item in lacking))
@@ -149,6 +156,8 @@ def failure_domain_incomplete(context: Context) -> Iterator[Hit]:
         hint = f"tag every node of {whose} {domains_there}"
         if lacking[0].other:
             hint = f"is {lacking[0].domain}:… meant here, not {lacking[0].other}:…? Else {hint}"
+        if lacking[0].meant:
+            hint = f"{lacking[0].meant} Else {hint}"
         yield hit(label, _lacking_words(lacking), span, hint)
 
 
@@ -171,6 +180,9 @@ class _Lacking:
     """Whether others of the group have a tag; else the nodes themselves have one now."""
     other: str
     """The domain of the tags that only these nodes have instead, most likely by mistake; empty where there is none."""
+
+    meant: str
+    """The question whether a list of a group or a node set is one number too long or too short."""
 
     @property
     def shown(self) -> str:
