@@ -15,6 +15,9 @@ from gpolicy.policy.model import Leaf
 JUDGES: Final = ("GP211", "GP212", "GP223", "GP402", "GP404", "GP405", "GP415", "GP416")
 """The rules that compare the sizes of a pair with what a node gives."""
 
+FILLING: Final = ("memory-size", "cpu-count", "disk-size")
+"""The parameters that fill a node."""
+
 MAX_PAIRS: Final = 50
 """Pairs of one list that rules compare with one another: real lists have a handful."""
 

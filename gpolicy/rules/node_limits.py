@@ -18,6 +18,10 @@ from gpolicy.policy.model import ClusterPolicy, GroupPolicy, Hardware, Leaf
 from gpolicy.resolve.desired import volume_terms
 from gpolicy.rules.shared import in_force, of_cluster
 
+_TOLERANCE_PERCENT: Final = 3  # margin and reserve together: as exact as volumes of one size are
+SHARES: Final = {"full": 1, "whole": 1, "half": 2, "third": 3, "quarter": 4, "fifth": 5, "sixth": 6, "eighth": 8}
+"""Names of specs that say how many of them a node is to hold."""
+
 MOST_COMPARED: Final = 20_000
 """Of the specs that are compared with what nodes give, group by group."""
 _ON_VOLUMES: Final = frozenset({"plain", "drbd"})
@@ -313,3 +317,37 @@ def own_pool(context: Context, group: GroupPolicy, node: LiveNode) -> VolumePool
     """Return the volumes of a node in the cluster's volume group; an empty pool if they were not read."""
     pools = pools_in(context, group, node)
     return pools.own if pools is not None else VolumePool()
+
+
+def is_whole(volume: VolumeSize, size: int) -> bool:
+    usable = volume.largest_disk(volume.needed(size))
+    return (usable - size) * 100 <= usable * _TOLERANCE_PERCENT
+
+
+def shares(context: Context, group: GroupPolicy, hardware: Hardware) -> Iterator[NodeLimit]:
+    """Yield what a node of a dedicated group gives: memory, disk, and CPUs where they are not shared."""
+    if hardware.memory:
+        yield memory_limit(context, group, hardware.memory)
+    disk = total_disk(hardware, terms_in(context, group))
+    if disk is not None:
+        yield NodeLimit("disk-size", disk, 0, hardware.pv_sizes[0].span)
+    ratio = context.effective(group, VCPU_RATIO)
+    if hardware.cpus and ratio is not None and 0 <= ratio.number <= 1:
+        said = kept_by_node(context, group, "cpu_node")
+        seen = [node.resources.cpu_node for node in context.members.hosts_in(group)]
+        # without a cluster the 1 that Ganeti counts
+        kept = total_of(said) if said else min((cpus for cpus in seen if cpus is not None), default=1)
+        cpus = hardware.cpus.value
+        allowed = int(cpus * ratio.number) + 1
+        while allowed / cpus > ratio.number:  # as the allocator compares: a product may round the other way
+            allowed -= 1
+        multiplied = (ratio,) if ratio.number != 1 else ()
+        yield NodeLimit("cpu-count", allowed - kept, kept, hardware.cpus.span, figures=(*multiplied, *said))
+
+
+def most_of_size(context: Context, group: GroupPolicy, pair: Pair, name: str, usable: float) -> float:
+    """Return the most that a size may have of what a node gives, `usable`: a share, if a dedicated size is named so."""
+    if group.hardware is None or not context.exclusive(group):
+        return usable
+    given = (share.usable for share in shares(context, group, group.hardware) if share.parameter == name)
+    return next(given, usable) / SHARES.get((pair.name or "").lower(), 1)

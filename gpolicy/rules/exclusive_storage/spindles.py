@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
 from typing import Final
 
-from gpolicy.checking.context import EXCLUSIVE_STORAGE, MINMAX, SPINDLE_COUNT, SPINDLE_RATIO, VCPU_RATIO, Context
+from gpolicy.checking.context import EXCLUSIVE_STORAGE, MINMAX, SPINDLE_COUNT, SPINDLE_RATIO, Context
 from gpolicy.checking.pairs import Pair, amount, comparable
 from gpolicy.checking.rule import Hit, Same, When, error, hit, information, see, warning
 from gpolicy.cluster.terms import VolumeSize
@@ -19,11 +19,8 @@ from gpolicy.printable import count as in_words
 from gpolicy.rules import node_limits
 from gpolicy.rules.shared import exclusive_groups, in_force
 
-_TOLERANCE_PERCENT: Final = 3  # margin and reserve together: as exact as volumes of one size are
 _IGNORED: Final[tuple[Path, ...]] = (SPINDLE_RATIO, SPINDLE_COUNT)
 _TOTALS: Final = {"memory-size": "mem_total", "cpu-count": "cpu_total", "disk-size": "disk_total"}
-SHARES: Final = {"full": 1, "whole": 1, "half": 2, "third": 3, "quarter": 4, "fifth": 5, "sixth": 6, "eighth": 8}
-"""Names of specs that say how many of them a node is to hold."""
 
 
 def _known_volumes(context: Context) -> Iterator[tuple[GroupPolicy, Pair, VolumeSize, Hardware]]:
@@ -44,7 +41,7 @@ def _volumes_here(hardware: Hardware, exclusive: Leaf | None = None) -> tuple[Re
 def disk_size_not_whole_spindles(context: Context) -> Iterator[Hit]:
     for group, pair, volume, hardware in _known_volumes(context):
         size, volumes = pair.maximum["disk-size"], volume.needed(pair.maximum["disk-size"])
-        if volumes and not _is_whole(volume, size):
+        if volumes and not node_limits.is_whole(volume, size):
             whole = "a whole physical volume" if volumes == 1 else f"{volumes} whole physical volumes"
             message = f"{pair.title}: a disk of {amount('disk-size', size)} occupies {whole} of"
             message += f" {amount('disk-size', volume.smallest)}"
@@ -56,15 +53,14 @@ def disk_size_not_whole_spindles(context: Context) -> Iterator[Hit]:
             sizes = [size - size % (1024 if size >= 100 * 1024 else SIZE_STEP_MIB) for size in sizes]
             hint = f"write a maximum of {' or '.join(amount('disk-size', item) for item in sizes)}"
             part = replace(volume, smallest=volume.smallest // (hardware.volume_count or 1))
-            if part.usable and part.needed(size) == pair.maximum["spindle-use"] > 1 and _is_whole(part, size):
+            if (
+                part.usable
+                and part.needed(size) == pair.maximum["spindle-use"] > 1
+                and node_limits.is_whole(part, size)
+            ):
                 hint = f"is pv_size, which is of each volume, {amount('disk-size', part.smallest)}? Else {hint}"
             related = _volumes_here(hardware, context.exclusive(group))
             yield hit(group, message, pair.at("max", "disk-size"), hint, related)
-
-
-def _is_whole(volume: VolumeSize, size: int) -> bool:
-    usable = volume.largest_disk(volume.needed(size))
-    return (usable - size) * 100 <= usable * _TOLERANCE_PERCENT
 
 
 @information("GP403")
@@ -156,50 +152,10 @@ def spindles_without_exclusive_storage(context: Context) -> Iterator[Hit]:
             yield hit(group, message, place, hint, tuple(places))
 
 
-def shares(context: Context, group: GroupPolicy, hardware: Hardware) -> Iterator[node_limits.NodeLimit]:
-    """Yield what a node of a dedicated group gives: memory, disk, and CPUs where they are not shared."""
-    if hardware.memory:
-        yield node_limits.memory_limit(context, group, hardware.memory)
-    disk = node_limits.total_disk(hardware, node_limits.terms_in(context, group))
-    if disk is not None:
-        yield node_limits.NodeLimit("disk-size", disk, 0, hardware.pv_sizes[0].span)
-    ratio = context.effective(group, VCPU_RATIO)
-    if hardware.cpus and ratio is not None and 0 <= ratio.number <= 1:
-        said = node_limits.kept_by_node(context, group, "cpu_node")
-        seen = [node.resources.cpu_node for node in context.members.hosts_in(group)]
-        # without a cluster the 1 that Ganeti counts
-        kept = node_limits.total_of(said) if said else min((cpus for cpus in seen if cpus is not None), default=1)
-        cpus = hardware.cpus.value
-        allowed = int(cpus * ratio.number) + 1
-        while allowed / cpus > ratio.number:  # as the allocator compares: a product may round the other way
-            allowed -= 1
-        multiplied = (ratio,) if ratio.number != 1 else ()
-        yield node_limits.NodeLimit("cpu-count", allowed - kept, kept, hardware.cpus.span, figures=(*multiplied, *said))
-
-
-def most_of_size(context: Context, group: GroupPolicy, pair: Pair, name: str, usable: float) -> float:
-    """Return the most that a size may have of what a node gives, `usable`: a share, if a dedicated size is named so."""
-    if group.hardware is None or not context.exclusive(group):
-        return usable
-    given = (share.usable for share in shares(context, group, group.hardware) if share.parameter == name)
-    return next(given, usable) / SHARES.get((pair.name or "").lower(), 1)
-
-
-def taken(context: Context, groups: Iterable[GroupPolicy], pair: Pair, name: str, fitting: list[int]) -> list[int]:
-    """Return the guesses of what is meant by a maximum that the nodes of these groups have, and that fill volumes."""
-    for group in groups if fitting else ():
-        limits = (limit.usable for limit in node_limits.limits(context, group) if limit.parameter == name)
-        most = most_of_size(context, group, pair, name, min(limits, default=float("inf")))
-        hardware = group.hardware if name == "disk-size" and context.exclusive(group) else None
-        volume = node_limits.promised_size(context, group, hardware) if hardware else None
-        fitting = [size for size in fitting if size <= most and (volume is None or _is_whole(volume, size))]
-    return fitting
-
-
 @warning("GP415", When.MORE_WITH_STATE)
 def nothing_left_for_node(context: Context) -> Iterator[Hit]:
     for group, _, hardware in exclusive_groups(context):
-        for share in shares(context, group, hardware):
+        for share in node_limits.shares(context, group, hardware):
             name, most = share.parameter, amount(share.parameter, int(share.most))
             for pair in comparable(context.pairs(group)):
                 wanted = pair.maximum[name]
@@ -225,11 +181,11 @@ def _for_whom(share: node_limits.NodeLimit, wanted: int) -> str:
 @warning("GP416", When.MORE_WITH_STATE)
 def share_fits_less_often(context: Context) -> Iterator[Hit]:
     for group, _, hardware in exclusive_groups(context):
-        given = list(shares(context, group, hardware))
+        given = list(node_limits.shares(context, group, hardware))
         if hardware.volume_count is not None:
             given.append(node_limits.NodeLimit("spindle-use", hardware.volume_count, 0, hardware.span))
         for pair in comparable(context.pairs(group)):
-            times = SHARES.get((pair.name or "").lower(), 1)
+            times = node_limits.SHARES.get((pair.name or "").lower(), 1)
             for share in given if times > 1 else ():
                 name, left = share.parameter, int(share.most)
                 bound = next((end for end in ("min", "max") if pair.bound(end)[name] * times > share.usable), "min")

@@ -13,8 +13,8 @@ from gpolicy.ganeti.amounts import is_without_limit, sensible_ranges
 from gpolicy.ganeti.vocabulary import MAX_DISKS, MAX_NICS, SPEC_PARAMETERS
 from gpolicy.policy.model import ClusterPolicy, Declared
 from gpolicy.printable import count
+from gpolicy.rules import number_meant
 from gpolicy.rules.shared import lost_sizes
-from gpolicy.rules.specs import order
 
 CEILINGS: Final = {"disk-count": MAX_DISKS, "nic-count": MAX_NICS}
 _WORDS: Final = {"disk-count": "disks", "nic-count": "network interfaces"}
@@ -45,15 +45,19 @@ def _end_meant(
     context: Context, declared: Declared, pair: Pair, name: str, written: Mapping[str, int]
 ) -> tuple[str, str]:
     """Return the bound of a size that is most likely wrong where min is above max, and what is most likely meant."""
-    others = order.sizes_beside(context, declared, pair)
-    odd = {end: order.out_of_line(pair, end, name, others) for end in written}
-    is_clear = odd["min"][0] != odd["max"][0] or abs(odd["min"][1] - odd["max"][1]) >= order.CLEARLY
+    others = number_meant.sizes_beside(context, declared, pair)
+    odd = {end: number_meant.out_of_line(pair, end, name, others) for end in written}
+    is_clear = odd["min"][0] != odd["max"][0] or abs(odd["min"][1] - odd["max"][1]) >= number_meant.CLEARLY
     ends = [max(odd, key=odd.__getitem__)] if is_clear else [*odd]
-    meant = {end: value for end in ends if (value := order.bound_meant(context, declared, pair, end, name)) is not None}
+    meant = {
+        end: value
+        for end in ends
+        if (value := number_meant.bound_meant(context, declared, pair, end, name)) is not None
+    }
     end = next(iter(meant), ends[0]) if len(meant) == 1 else ends[0]
     guess = f"is {amount(name, meant[end])} meant?" if len(meant) == 1 else ""
     exchanged = pair.with_bound("min", name, written["max"]).with_bound("max", name, written["min"])
-    may_be = not guess and not any(order.out_of_line(exchanged, end, name, others)[0] for end in written)
+    may_be = not guess and not any(number_meant.out_of_line(exchanged, end, name, others)[0] for end in written)
     low, high = (amount(name, size) for size in written.values())
     or_exchanged = f"; if they are exchanged, write min {high} and max {low}" if may_be else ""
     if not is_clear:
@@ -162,7 +166,7 @@ def _memory_of_cpu(bound: Mapping[str, int]) -> float | None:
 
 @error("GP205", When.BETTER_WITH_STATE, stays=REFUSED, explains=12)
 def std_outside(context: Context) -> Iterator[Hit]:
-    std, cluster = order.declared_std(context), context.policy.cluster
+    std, cluster = number_meant.declared_std(context), context.policy.cluster
     pairs = context.pairs(cluster) if cluster else ()
     if cluster is None or not all(pair.possible for pair in pairs):
         return  # std may lie in what is meant
@@ -192,10 +196,10 @@ def std_outside(context: Context) -> Iterator[Hit]:
 
 def _std_meant(pairs: Sequence[Pair], std: Mapping[str, int], name: str) -> list[int]:
     """Return what may be meant by a number of std that alone lies outside of a size, if its share does of all sizes."""
-    shares = [order.share_of(pair.bound(end), name) for pair in pairs for end in ("min", "max")]
-    if min(shares) <= order.share_of(std, name) <= max(shares):
+    shares = [number_meant.share_of(pair.bound(end), name) for pair in pairs for end in ("min", "max")]
+    if min(shares) <= number_meant.share_of(std, name) <= max(shares):
         return []
-    inside = ({**std, name: value} for value in order.with_other_zeros(name, std[name]))
+    inside = ({**std, name: value} for value in number_meant.with_other_zeros(name, std[name]))
     return [sizes[name] for sizes in inside if not all(pair.outside(sizes.items()) for pair in pairs)]
 
 
@@ -211,13 +215,13 @@ def _odd_bound(
     It keeps instances out as well, or it is out of line, and no instances are known.
     """
     found = list[tuple[tuple[float, ...], tuple[Pair, str, str, str]]]()
-    known = order.observed_sizes(context, cluster, pairs[0].leaf)
+    known = number_meant.observed_sizes(context, cluster, pairs[0].leaf)
     for pair in pairs[:MAX_PAIRS]:
         (name,) = pair.outside(std.items())
         end, farthest = ("min", min) if std[name] < pair.minimum[name] else ("max", max)
         seen = [item[name] for item in refused if known and [*pair.outside(item.items())] == [name]]
-        odd = order.out_of_line(pair, end, name, order.sizes_beside(context, cluster, pair))
-        value = order.bound_meant(context, cluster, pair, end, name, [std, *refused])
+        odd = number_meant.out_of_line(pair, end, name, number_meant.sizes_beside(context, cluster, pair))
+        value = number_meant.bound_meant(context, cluster, pair, end, name, [std, *refused])
         beside = [item for item in refused if {*pair.outside(item.items())} == {name} and value is not None]
         fits = sum(item[name] <= (value or 0) if end == "max" else item[name] >= (value or 0) for item in beside)
         if fits and value is not None:
@@ -226,7 +230,7 @@ def _odd_bound(
         elif seen and (farthest(seen) < pair.minimum[name]) == (end == "min"):
             hint = f"correct the size: instances have {amount(name, farthest(seen))}"
             found.append(((len(seen), *odd), (pair, end, name, hint)))
-        elif not known and odd[0] + odd[1] > order.CLEARLY:
+        elif not known and odd[0] + odd[1] > number_meant.CLEARLY:
             guess = f"is {amount(name, value)} meant?" if value is not None else "correct it"
             written = amount(name, pair.written(end, name))
             found.append(((0, *odd), (pair, end, name, f"{end} {written} is far from the other sizes: {guess}")))
@@ -237,13 +241,13 @@ def _refused_by(context: Context, cluster: ClusterPolicy, pairs: Sequence[Pair])
     """Return what observed instances have, or else the default one, that no size allows."""
     maxmem = context.cluster_leaf(("beparams", "maxmem"))
     default = [{"memory-size": int(maxmem.number)}] if maxmem is not None and context.state is None else []
-    known = (*order.observed_sizes(context, cluster, pairs[0].leaf), *default)
+    known = (*number_meant.observed_sizes(context, cluster, pairs[0].leaf), *default)
     return [item for item in known if all(pair.outside(item.items()) for pair in pairs)]
 
 
 @warning("GP216", When.MORE_WITH_STATE | When.WHOLE, explains=12)
 def std_fits_no_group(context: Context) -> Iterator[Hit]:
-    std = order.declared_std(context)
+    std = number_meant.declared_std(context)
     groups = [(group, context.pairs(group)) for group in context.groups]
     known = bool(groups) and all(pairs for _, pairs in groups) and not context.members.has_undeclared_groups
     if len(std) != len(SPEC_PARAMETERS) or not known:

@@ -15,8 +15,7 @@ from gpolicy.findings import Finding, Related, RuleParameter, Span
 from gpolicy.ganeti.vocabulary import Level
 from gpolicy.policy.model import ClusterPolicy, Declared, GroupPolicy, Leaf, Policy
 from gpolicy.printable import count, named
-from gpolicy.rules.exclusive_storage.spindles import most_of_size
-from gpolicy.rules.node_limits import excesses_by_group, kept_by_node, kept_disk, promised_size
+from gpolicy.rules.node_limits import excesses_by_group, kept_by_node, kept_disk, most_of_size, promised_size
 from gpolicy.rules.shared import groups_where, in_force, with_lost_digit
 
 _MANY_VOLUMES: Final = 4
