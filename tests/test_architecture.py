@@ -110,6 +110,19 @@ COPIES_ITSELF = {"fleet/workers.py"}
 """Who may start copies of this process."""
 
 
+def test_no_rule_imports_another() -> None:
+    """What several rules ask stands in modules without rules."""
+    texts = {file: file.read_text(encoding="utf-8") for file in (PACKAGE / "rules").rglob("*.py")}
+    rules = {file for file, text in texts.items() if re.search(r"^@(error|warning|information)\(", text, re.MULTILINE)}
+    assert len(rules) > 20
+    names = {".".join(file.relative_to(PACKAGE.parent).with_suffix("").parts) for file in rules}
+    for file, text in texts.items():
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.ImportFrom):
+                asked = {f"{node.module}", *(f"{node.module}.{name.name}" for name in node.names)}
+                assert not names & asked, file
+
+
 def test_programs_are_started_in_one_place() -> None:
     """Others may name constants and types of `subprocess`."""
     starting = {"Popen", "run", "call", "check_call", "check_output", "getoutput", "getstatusoutput"}
