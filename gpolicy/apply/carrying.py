@@ -39,7 +39,7 @@ class CarryingError(ApplyError):
     """A step failed, or may not be begun: what was done before stays done."""
 
 
-class StoppedError(CarryingError):
+class HaltedError(CarryingError):
     """Somebody asked us to stop, or a job takes longer than we wait: nothing is wrong yet."""
 
 
@@ -77,10 +77,10 @@ class Carrier:
         # nothing may take time between this and the attempt: a look at the cluster lasts up to two minutes
         if self.stop.after_step:
             when = "before" if attempt == 1 else "after an attempt at"
-            raise StoppedError(f"stopped {when} step {task.key}, as asked")
+            raise HaltedError(f"stopped {when} step {task.key}, as asked")
         if self.lock_is_lost():
             so = f"step {task.key} ({task.title}) was not {'begun' if attempt == 1 else 'tried again'}"
-            raise StoppedError(f"the lock on the master was lost (its connection has ended): {so}")
+            raise HaltedError(f"the lock on the master was lost (its connection has ended): {so}")
 
     def note(self, text: str) -> None:
         """Say what is worth knowing."""
@@ -131,7 +131,7 @@ class Carrier:
             self.note(f"{outcome.text}: this is temporary, trying again in {rest:.0f} s")
             jobs.pause(rest, self.stop)
             if self.stop.after_step:
-                raise StoppedError(f"stopped after an attempt at step {task.key}, as asked")
+                raise HaltedError(f"stopped after an attempt at step {task.key}, as asked")
 
     def _promoting(self, task: work.Task, sight: work.Sight, attempts: int) -> work.Sight:
         """Send a step that enlarges the candidate pool again while the pool lacks nodes; return the last look.
@@ -214,17 +214,17 @@ class Carrier:
                 ignored = jobs.Watch(lambda _: None, self.message, self.note)
                 outcome = self._reaching(partial(self.runner.follow, job.number, ignored))
                 if outcome is not None and outcome.result is jobs.JobResult.UNKNOWN:
-                    raise StoppedError(f"job {job.number}, of a request that got no answer, goes on in Ganeti")
+                    raise HaltedError(f"job {job.number}, of a request that got no answer, goes on in Ganeti")
 
     def marked_jobs(self) -> list[jobs.MarkedJob]:
         """Return the jobs of this journal that Ganeti's queue holds."""
         return self._reaching(lambda: self._asked(partial(self.runner.marked_jobs, self.mark)))
 
-    def _left_alone(self, task: work.Task, outcome: jobs.JobOutcome) -> StoppedError:
+    def _left_alone(self, task: work.Task, outcome: jobs.JobOutcome) -> HaltedError:
         job = f"job {outcome.job}" if outcome.job is not None else "its job, if there is one,"
         why = f": {outcome.text}" if outcome.text else ""
         begun = f"step {task.key} ({task.title}) has begun, but we no longer wait for it{why}"
-        return StoppedError(f"{begun}; {job} goes on in Ganeti")
+        return HaltedError(f"{begun}; {job} goes on in Ganeti")
 
     def _watch(self, task: work.Task) -> jobs.Watch:
         def job(number: int) -> None:
@@ -274,7 +274,7 @@ class Carrier:
                 if time.monotonic() >= until or self.stop.at_once:
                     goes_on = "has begun: its job, if there is one, goes on in Ganeti"
                     begun = "".join(f"; step {key} ({title}) {goes_on}" for key, title in self._unanswered.items())
-                    raise StoppedError(f"the cluster cannot be read: {error.message}{begun}") from None
+                    raise HaltedError(f"the cluster cannot be read: {error.message}{begun}") from None
                 self.note(f"{error.message}; asking again")
             poll.wait()
 

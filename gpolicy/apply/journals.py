@@ -172,7 +172,7 @@ class StepAttempt:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class History:
+class RunHistory:
     """The history of all runs of one plan. `attempts` are by the step's key, `serials` by object.
 
     `id` is the journal's own, a part of all marks; `marks` and `jobs` are those of all attempts. `ended` is the outcome
@@ -195,10 +195,10 @@ def mark_start(plan_digest: str, journal: str) -> str:
     return f"gpolicy-plan-{plan_digest.rpartition(':')[2][:12]}-{journal}"
 
 
-def read_history(data: bytes, where: str) -> History:
+def read_history(data: bytes, where: str) -> RunHistory:
     """Return the history in the content of a journal. Raise InputError, which begins with `where`, if it is not one."""
     events, end = read_chain(data, where, _right_format)
-    history: History | None = None
+    history: RunHistory | None = None
     for event in events:  # the first one begins a run
         name = event.text("event")
         if history is None or name == EventName.BEGIN:
@@ -211,7 +211,7 @@ def read_history(data: bytes, where: str) -> History:
     return replace(history, end=end)
 
 
-def _with_step(history: History, name: EventName, event: Record) -> History:
+def _with_step(history: RunHistory, name: EventName, event: Record) -> RunHistory:
     key = event.name("step")
     attempts = dict(history.attempts)
     if name is EventName.STARTED:
@@ -248,11 +248,11 @@ def direction_of(event: Record) -> Direction:
     return event.choice("direction", Direction)
 
 
-def _begun(history: History | None, event: Record) -> History:
+def _begun(history: RunHistory | None, event: Record) -> RunHistory:
     _right_format(event)
     direction = direction_of(event)
     if history is None:
-        return History(id=event.name("journal"), plan_digest=event.text("plan_digest"), direction=direction)
+        return RunHistory(id=event.name("journal"), plan_digest=event.text("plan_digest"), direction=direction)
     if (event.text("plan_digest"), event.text("journal")) != (history.plan_digest, history.id):
         raise InputError(f"{event.where}: goes on with another plan than the journal began with")
     return replace(history, direction=direction, ended=None)
@@ -392,7 +392,7 @@ def set_aside(path: Path, plan_digest: str) -> Path:
     return target
 
 
-def history_for(plan: Procedure, path: Path, *, resume: bool, rollback: bool) -> History | None:
+def history_for(plan: Procedure, path: Path, *, resume: bool, rollback: bool) -> RunHistory | None:
     """Return what the journal at `path` says of this plan, None for a first run.
 
     Raise RequestError when the run that is asked for does not follow from it. A journal of another plan is not judged
@@ -423,7 +423,7 @@ def read_begun(path: Path, *, resume: bool, rollback: bool, hint: str) -> bytes 
     return data
 
 
-def clear_away(history: History, path: Path, runner: Runner, noun: str) -> Path:
+def clear_away(history: RunHistory, path: Path, runner: Runner, noun: str) -> Path:
     """Rename the journal of an earlier plan or remedy (`noun`) and return its name, unless a job of it still runs."""
     for job in runner.marked_jobs(mark_start(history.plan_digest, history.id)):
         if job.pending:
@@ -438,7 +438,7 @@ def how_ended(direction: Direction, outcome: str | None) -> str:
     return f"{how} ended: {outcome}" if outcome else f"{how} was cut off"
 
 
-def _way_out(history: History, noun: str) -> str:
+def _way_out(history: RunHistory, noun: str) -> str:
     if history.direction is Direction.ROLLBACK:
         end = "" if history.ended == "done" else "go on taking it back with --rollback, or "
         return f"{end}make a fresh {noun}"

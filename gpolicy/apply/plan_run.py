@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from gpolicy.apply import journals, work
-from gpolicy.apply.carrying import ApplyError, Carrier, CarryingError, StoppedError, effect_name, told, written_serials
+from gpolicy.apply.carrying import ApplyError, Carrier, CarryingError, HaltedError, effect_name, told, written_serials
 from gpolicy.apply.jobs import JobOutcome, JobResult, Runner
 from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import GpolicyError, RequestError
@@ -132,7 +132,7 @@ def guards_now(plan: Plan, state: ClusterState, tell: Tell = silent, *, begun: b
 
 
 def can_be_carried(
-    plan: Procedure, runner: Runner, direction: journals.Direction, history: journals.History | None
+    plan: Procedure, runner: Runner, direction: journals.Direction, history: journals.RunHistory | None
 ) -> None:
     """Raise GpolicyError if a step that is left cannot go the chosen way, before anything begins."""
     attempts = history.attempts if history is not None and history.plan_digest == plan.digest else {}
@@ -172,7 +172,7 @@ class PlanRun(Carrier):
     journal_file: Path
     agree: Callable[[Intention], bool]
     direction: journals.Direction = journals.Direction.APPLY
-    history: journals.History | None = None
+    history: journals.RunHistory | None = None
     judging: Callable[[], AbstractContextManager[Callable[[str], None]]] = lambda: nullcontext(lambda _: None)
     _journal_id: str = field(init=False)
 
@@ -209,7 +209,7 @@ class PlanRun(Carrier):
 
     # --- going on --------------------------------------------------------------------------------------------------
 
-    def _further(self, state: ClusterState, history: journals.History) -> work.FinalLook | None:
+    def _further(self, state: ClusterState, history: journals.RunHistory) -> work.FinalLook | None:
         if history.direction is journals.Direction.ROLLBACK:
             hint = f"continue with --rollback, or make a fresh {self.plan.noun}"
             raise RequestError(f"a rollback of this {self.plan.noun} has begun", hint=hint)
@@ -235,7 +235,7 @@ class PlanRun(Carrier):
         skipped = tuple(task.title for task in tasks if task.key not in keys)
         return Intention(self.direction, tuple(left), skipped, tuple(lost))
 
-    def _settle(self, tasks: Sequence[work.Task], history: journals.History) -> _Settled:
+    def _settle(self, tasks: Sequence[work.Task], history: journals.RunHistory) -> _Settled:
         """Find out what became of the steps that had begun when the last run ended, and write it into the journal."""
         settled = _Settled(serials=dict(history.serials))
         jobs = self.marked_jobs()
@@ -287,7 +287,7 @@ class PlanRun(Carrier):
 
     # --- taking back -----------------------------------------------------------------------------------------------
 
-    def _back(self, state: ClusterState, history: journals.History) -> work.FinalLook | None:
+    def _back(self, state: ClusterState, history: journals.RunHistory) -> work.FinalLook | None:
         tasks = [task for task in work.forward(self.plan) if task.key in history.attempts]
         undo = work.backward(self.plan, {task.step for task in tasks})
         tried = {task.step for task in tasks}
@@ -349,7 +349,7 @@ class PlanRun(Carrier):
             yield
             self.journal.write(journals.EventName.END, outcome="done")
         except BaseException as error:
-            outcome = "stopped" if isinstance(error, StoppedError) else "failed"
+            outcome = "stopped" if isinstance(error, HaltedError) else "failed"
             with suppress(journals.JournalError):
                 self.journal.write(journals.EventName.END, outcome=outcome)
             if isinstance(error, journals.JournalError):

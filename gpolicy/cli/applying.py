@@ -15,7 +15,7 @@ from typing import Any
 from gpolicy.apply.carrying import ApplyError
 from gpolicy.apply.job_runners import CommandRunner, open_runner
 from gpolicy.apply.jobs import Patience, Runner, StopRequests
-from gpolicy.apply.journals import Direction, History, clear_away, history_for, journal_path
+from gpolicy.apply.journals import Direction, RunHistory, clear_away, history_for, journal_path
 from gpolicy.apply.lock import local_lock, lock_directory, lock_name, remote_lock
 from gpolicy.apply.plan_run import Intention, PlanRun, can_be_carried, right_cluster
 from gpolicy.apply.work import FinalLook, LeafDifference, path_text
@@ -139,7 +139,7 @@ def read_for(request: ApplyRequest, plan: Procedure, runner: Runner) -> ClusterS
         return runner.read()
 
 
-def _history(request: ApplyRequest, plan: Procedure, journal: Path) -> History | None:
+def _history(request: ApplyRequest, plan: Procedure, journal: Path) -> RunHistory | None:
     return history_for(plan, journal, resume=request.resume, rollback=request.rollback)
 
 

@@ -17,7 +17,7 @@ from typing import TextIO, TypeVar
 
 from gpolicy.apply.carrying import ApplyError
 from gpolicy.apply.jobs import StopRequests
-from gpolicy.apply.journals import History, read_history, read_journal
+from gpolicy.apply.journals import RunHistory, read_history, read_journal
 from gpolicy.apply.plan_run import Intention, RefusedError, nothing_done, right_cluster
 from gpolicy.checking.settings_tables import settings_for
 from gpolicy.cli import applying
@@ -47,13 +47,13 @@ class ClusterPlan:
     digest: str
     request: applying.ApplyRequest
 
-    def journal(self) -> History | None:
+    def journal(self) -> RunHistory | None:
         """Return what the journal beside the plan says, also if it is another plan's. Raise InputError if damaged."""
         path = self.request.journal_file
         data = read_journal(path)
         return None if data is None else read_history(data, str(path))
 
-    def history(self) -> History | None:
+    def history(self) -> RunHistory | None:
         """Return what the journal of this plan says."""
         journal = self.journal()
         return journal if journal is not None and journal.plan_digest == self.digest else None
@@ -228,7 +228,7 @@ class SideBySide:
     readers: int
     seconds: float
 
-    def history(self, cluster: str) -> History | None:
+    def history(self, cluster: str) -> RunHistory | None:
         """Return what the journal of the cluster's plan says."""
         return self.members[cluster].history()
 

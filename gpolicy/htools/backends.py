@@ -13,7 +13,7 @@ from gpolicy.allocator.merge import Cluster, ClusterData, inconsistent_nodes, me
 from gpolicy.cluster.record import LARGEST_FILE
 from gpolicy.errors import InputError, RequestError
 from gpolicy.ganeti.releases import RELEASE_VARIABLE, check_release, n1_by_unallocated
-from gpolicy.htools.program_options import Options, Stop, read_options
+from gpolicy.htools.program_options import Exit, Options, read_options
 from gpolicy.light_dataclasses import replace
 
 TYPE_CHECKING = False
@@ -90,7 +90,7 @@ def write_file(path: str, text: str) -> None:
 def run_program(program: str, argv: Sequence[str]) -> int:
     """Let the module of a program do what `argv` asks for and return the exit code."""
     read = read_options(program, argv)
-    if isinstance(read, Stop):
+    if isinstance(read, Exit):
         sys.stdout.write(read.stdout)
         sys.stderr.write(read.stderr)
         return read.code

@@ -86,7 +86,7 @@ class Options:
 
 
 @dataclass(frozen=True, slots=True)
-class Stop:
+class Exit:
     """The command line only asks for a text, or is wrong: print and exit with the code."""
 
     code: int
@@ -173,7 +173,7 @@ def options_of(program: str) -> tuple[reading.Option, ...]:
     return tuple(replace(one, help=meanings[one.long]) for one in PROGRAMS.get(program, ()))
 
 
-def read_options(program: str, argv: Sequence[str]) -> tuple[Options, tuple[str, ...]] | Stop:
+def read_options(program: str, argv: Sequence[str]) -> tuple[Options, tuple[str, ...]] | Exit:
     """Return the values and the positional arguments, or what to print before the program ends."""
     options = PROGRAMS[program]
     parsed = reading.parse(options, argv)
@@ -182,27 +182,27 @@ def read_options(program: str, argv: Sequence[str]) -> tuple[Options, tuple[str,
     if parsed.errors:
         options = options_of(program)
         errors = "".join(reading.parse(options, argv).errors)
-        return Stop(2, stderr=f"Command line error: {errors}\n{usage_begins}{reading.usage(options)}")
+        return Exit(2, stderr=f"Command line error: {errors}\n{usage_begins}{reading.usage(options)}")
     values = Options()
     for name, value in parsed.options:
         try:
             values = _with(values, name, value)
         except InputError as error:
-            return Stop(1, stderr=f"Error while parsing command line arguments:\n{error}\n")
+            return Exit(1, stderr=f"Error while parsing command line arguments:\n{error}\n")
     names = [name for name, _ in parsed.options]
     if "help" in names:
-        return Stop(0, stdout=f"{usage_begins}{reading.usage(options_of(program))}")
+        return Exit(0, stdout=f"{usage_begins}{reading.usage(options_of(program))}")
     if "version" in names:
-        return Stop(0, stdout=f"{header}\nanswers as htools {COMPATIBLE_VERSION}\n")
+        return Exit(0, stdout=f"{header}\nanswers as htools {COMPATIBLE_VERSION}\n")
     if "help-completion" in names:
         lines = [
             f"{','.join(([f'-{option.short}'] if option.short else []) + [f'--{option.long}'])} {option.completion}\n"
             for option in options
         ]
         arguments = "file 1 1\n" if program == "hail" else ""
-        return Stop(0, stdout="".join(lines) + arguments)
+        return Exit(0, stdout="".join(lines) + arguments)
     if parsed.arguments and program != "hail":
-        return Stop(1, stderr="Error: This program doesn't take any arguments.\n")
+        return Exit(1, stderr="Error: This program doesn't take any arguments.\n")
     return values, parsed.arguments
 
 

@@ -149,7 +149,7 @@ REVERTED = frozenset({PlanStage.EMPTY, PlanStage.UNTOUCHED, PlanStage.BACK})
 """Nothing of the plan is left to take back."""
 
 
-def stage_of(steps: int, history: journals.History | None) -> PlanStage:
+def stage_of(steps: int, history: journals.RunHistory | None) -> PlanStage:
     """Return how far a plan of so many steps is; `history` is what its journal says, None without one."""
     if not steps:
         return PlanStage.EMPTY
@@ -217,7 +217,7 @@ class LookResult:
 
 
 def look_at(
-    plan: Plan, runner: Runner, state: ClusterState, history: journals.History | None, told: AbstractSet[int]
+    plan: Plan, runner: Runner, state: ClusterState, history: journals.RunHistory | None, told: AbstractSet[int]
 ) -> LookResult:
     """Return what is wrong with a cluster after its plan: missing changes, guards that fail, jobs that failed since.
 
@@ -262,7 +262,7 @@ class RunResult:
 class Hands(Protocol):
     """What a roll-out does with clusters, several at once. Results come in the order in which they are there."""
 
-    def history(self, cluster: str) -> journals.History | None:
+    def history(self, cluster: str) -> journals.RunHistory | None:
         """Return what the journal of the cluster's plan says; None without one. Raise InputError if it is damaged."""
 
     def carry(self, clusters: Sequence[str], may_begin: Callable[[str], bool]) -> Iterator[tuple[str, RunResult]]:

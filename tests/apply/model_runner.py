@@ -23,7 +23,7 @@ from gpolicy.apply.jobs import (
     StopRequests,
     Watch,
 )
-from gpolicy.apply.journals import Direction, History, JournalFile, read_history, read_journal
+from gpolicy.apply.journals import Direction, JournalFile, RunHistory, read_history, read_journal
 from gpolicy.apply.plan_run import Intention, PlanRun
 from gpolicy.apply.work import FinalLook
 from gpolicy.cluster.record import JOB_RUNS
@@ -221,7 +221,7 @@ def run(
     ).go(runner.read())
 
 
-def history(journal: Path) -> History | None:
+def history(journal: Path) -> RunHistory | None:
     """Return what the journal says, None if no run has begun."""
     data = read_journal(journal)
     return None if data is None else read_history(data, str(journal))

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from gpolicy.apply import journals
-from gpolicy.apply.carrying import CarryingError, StoppedError
+from gpolicy.apply.carrying import CarryingError, HaltedError
 from gpolicy.apply.jobs import JobOutcome, JobResult, StopRequests, Watch, pause
 from gpolicy.apply.journals import Direction
 from gpolicy.apply.plan_run import RefusedError
@@ -413,7 +413,7 @@ def test_a_request_to_stop_ends_the_run_after_the_present_step(ganeti: PretendGa
         stop.requests = 1
 
     ganeti.mishaps = [None, then(ask)]
-    with pytest.raises(StoppedError):
+    with pytest.raises(HaltedError):
         run(plan, ModelRunner(ganeti), tmp_path / "journal", stop=stop)
     assert names(tmp_path / "journal")[-2:] == ["step-done", "end"]
     assert events(tmp_path / "journal")[-1]["outcome"] == "stopped"
@@ -457,7 +457,7 @@ def test_no_step_begins_without_the_lock_and_the_run_can_go_on(
 ) -> None:
     plan, journal, answers = wanted(ganeti), tmp_path / "journal", iter([False] * steps + [True])
     assert len(plan.steps) > 2
-    with pytest.raises(StoppedError, match=r"the lock on the master was lost .*: step .* was not begun"):
+    with pytest.raises(HaltedError, match=r"the lock on the master was lost .*: step .* was not begun"):
         run(plan, ModelRunner(ganeti), journal, lock_is_lost=lambda: next(answers))
     assert names(journal).count("step-started") == len(ganeti.jobs) == steps
     assert events(journal)[-1]["outcome"] == "stopped"
@@ -470,7 +470,7 @@ def test_no_step_begins_without_the_lock_and_the_run_can_go_on(
 def test_there_is_no_retry_without_the_lock(ganeti: PretendGaneti, tmp_path: Path) -> None:
     plan, answers = wanted(ganeti), iter([False, True])
     ganeti.mishaps = [fails(LOCKS_MOVED)]
-    with pytest.raises(StoppedError, match="was not tried again"):
+    with pytest.raises(HaltedError, match="was not tried again"):
         run(plan, ModelRunner(ganeti), tmp_path / "journal", lock_is_lost=lambda: next(answers))
     assert len(ganeti.jobs) == 1
 

@@ -12,7 +12,7 @@ import pytest
 from gpolicy.cluster.sources import read_state
 from gpolicy.ganeti.htools_reading import HAIL_OPTIONS, HailParameters, hail_parameters
 from gpolicy.ganeti.vocabulary import Value
-from gpolicy.htools.program_options import Stop, read_options
+from gpolicy.htools.program_options import Exit, read_options
 from tests.analysis.hail_cases import HSPACE, HTOOLS, document, passed, real_hail
 
 STATE: Final = f"snapshot:{Path(__file__).parents[2] / 'policies' / 'two-groups.snapshot.json'}"
@@ -88,7 +88,7 @@ def test_our_hail_reads_its_command_line_alike() -> None:
         chosen = rng.sample(names, rng.randrange(1, 4))
         stored = {name: rng.choice([None, "", "yes", "5", "a,b", "0o7", "4G"]) for name in chosen}
         ours, found = hail_parameters(stored), read_options("hail", ["file", *passed(stored)])
-        if isinstance(found, Stop):
+        if isinstance(found, Exit):
             assert ours.failure
             continue
         options, _ = found

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from gpolicy.apply.carrying import ApplyError
 from gpolicy.apply.jobs import StopRequests
-from gpolicy.apply.journals import Direction, History, read_journal
+from gpolicy.apply.journals import Direction, RunHistory, read_journal
 from gpolicy.errors import GpolicyError, InputError
 from gpolicy.fleet.named_clusters import RolloutWave
 from gpolicy.plan.plan import Plan
@@ -53,7 +53,7 @@ class Fleet:
     def journal(self, cluster: str) -> Path:
         return self.directory / f"{cluster}.journal"
 
-    def history(self, cluster: str) -> History | None:
+    def history(self, cluster: str) -> RunHistory | None:
         with suppress(InputError):
             return history(self.journal(cluster))
         return None

@@ -12,7 +12,7 @@ import pytest
 
 from gpolicy.apply import journals
 from gpolicy.apply.jobs import SharedStopRequests
-from gpolicy.apply.journals import ChainEnd, Direction, History
+from gpolicy.apply.journals import ChainEnd, Direction, RunHistory
 from gpolicy.cli import rolling_out, rollout_members
 from gpolicy.cluster.record import Record
 from gpolicy.fleet.named_clusters import RolloutWave
@@ -119,7 +119,7 @@ def believe_every_line(data: bytes, where: str, _: object) -> tuple[list[Record]
     return events, ChainEnd()
 
 
-def back_at_once(steps: int, history: History | None) -> PlanStage:
+def back_at_once(steps: int, history: RunHistory | None) -> PlanStage:
     """Call a plan taken back as soon as that has begun."""
     begun = history is not None and history.direction is Direction.ROLLBACK
     return PlanStage.BACK if begun else stage_of(steps, history)
