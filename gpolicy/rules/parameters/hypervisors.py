@@ -1,4 +1,5 @@
-"""GP170, GP171 and GP174 to GP176: parameters that Ganeti does not take together, or one makes useless; addresses.
+"""GP111, GP126, GP170, GP171 and GP174 to GP176: parameters that Ganeti does not take together, or one makes useless;
+addresses; disks that only KVM can access from userspace.
 
 Seen by giving the checks of the hypervisors of Ganeti 3.0.2 all pairs of parameters (gnt-instance(8) says why). What
 each does was read from the commands and files that it starts instances with. A cluster's defaults are checked as a
@@ -14,14 +15,15 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from gpolicy.checking.context import ENABLED_HYPERVISORS, Context
-from gpolicy.checking.rule import Hit, When, error, hit, warning
+from gpolicy.checking.rule import Hit, When, error, hit, see, warning
 from gpolicy.data import read_data
 from gpolicy.findings import REFUSED
 from gpolicy.ganeti.parameters import PARAMETERS, as_word, kvm, parameter_at
 from gpolicy.ganeti.releases import release_key
 from gpolicy.ganeti.vocabulary import DATA_COLLECTORS, Path, Value
-from gpolicy.policy.model import promised_nodes
-from gpolicy.rules.shared import InForce, conflict, default_of, in_force, of_cluster, places, together
+from gpolicy.policy.model import ClusterPolicy, promised_nodes
+from gpolicy.printable import listed
+from gpolicy.rules.shared import InForce, conflict, default_of, in_force, is_access, of_cluster, places, together
 
 if TYPE_CHECKING:
     from ipaddress import IPv4Address, IPv6Address
@@ -295,3 +297,38 @@ def hypervisor_parameters_mismatch(context: Context) -> Iterator[Hit]:
             message, hint = _said("GP176", paths, item)
             gate = f"{hint} for {paths[1][-1]}"
             yield hit(declared, f"{message}{note}", place, _asked_first(context, paths, hint), related, missing=gate)
+
+
+@warning("GP111", When.MORE_WITH_STATE, unless_declared=(ENABLED_HYPERVISORS,))
+def userspace_without_kvm(context: Context) -> Iterator[Hit]:
+    hypervisors = of_cluster(context, ENABLED_HYPERVISORS)
+    others = [name for name in hypervisors.texts if name != "kvm"] if hypervisors else []
+    if hypervisors is None or not others:
+        return
+    related = see(hypervisors.span, "enabled here")
+    for declared, leaf in context.explicit():
+        is_for_all = "kvm" not in hypervisors.texts or isinstance(declared, ClusterPolicy)
+        if is_for_all and is_access(leaf.path) and leaf.value == "userspace":
+            message = f"{leaf.dotted}: {listed(others, 'or')} cannot access a disk from userspace, only kvm can"
+            yield hit(declared, message, leaf.span, "write kernelspace", related)
+
+
+@error("GP126", When.STATE)
+def userspace_of_other_hypervisor(context: Context) -> Iterator[Hit]:
+    for declared, leaf in context.explicit():
+        if not is_access(leaf.path) or leaf.value != "userspace":
+            continue
+        names = [
+            instance.name
+            for instance in context.observed.instances.values()
+            if instance.hypervisor not in (None, "kvm")
+            and any(disk.template == leaf.path[1] for disk in instance.disks)
+            and (
+                isinstance(declared, ClusterPolicy)
+                or context.members.group_of.get(instance.primary_node) == declared.name
+            )
+        ]
+        if names:
+            shown = f"{names[0]} and {len(names) - 1} more are" if len(names) > 1 else f"{names[0]} is"
+            message = f"{leaf.dotted}: {shown} not of KVM, and only KVM can access a disk from userspace"
+            yield hit(declared, message, leaf.span, "write kernelspace")
