@@ -21,8 +21,8 @@ from gpolicy.findings import RuleInfo
 from gpolicy.guessing import closest
 from gpolicy.policy.kinds import BUILT_IN, KINDS, Guard, HouseRule
 from gpolicy.policy.model import Declared, Leaf, Policy
+from gpolicy.reference import blocks
 from gpolicy.reference.blocks import Block, Heading, PageListing, PageTable, plain
-from gpolicy.reference.key_blocks import first_sentence, key_blocks, key_type, kind_blocks, kind_summary
 from gpolicy.reference.keys import ITEM, NAME, SETTINGS, Key, all_keys
 
 VARIABLES: Final[dict[str, str]] = read_data("reference.toml")["variables"]
@@ -122,7 +122,7 @@ def explain(word: str | None, verbs: Iterable[str] = (), terms: Mapping[str, str
 def _addresses(title: str, found: Iterable[Meaning]) -> list[Block]:
     rows: dict[tuple[str, str], list[str]] = {}
     for item in found:
-        rows.setdefault((item.address, item.sort), []).append(first_sentence(item.summary))
+        rows.setdefault((item.address, item.sort), []).append(blocks.first_sentence(item.summary))
     table = PageTable(("name", "sort", "meaning"), tuple((*key, " ".join(said)) for key, said in rows.items()))
     return [title, table]
 
@@ -236,7 +236,7 @@ def _accepting(info: RuleInfo) -> str:
 def _single_words() -> Iterator[Meaning]:
     """Yield the kinds, the built-in guards, the exit codes and the environment variables."""
     for kind in KINDS:
-        yield Meaning(kind, "kind of document", kind_summary(kind), partial(kind_blocks, kind))
+        yield Meaning(kind, "kind of document", blocks.kind_summary(kind), partial(blocks.kind_blocks, kind))
     for name, text in read_data("reference.toml")["guards"].items():
         passing = f"`gpolicy plan --allow {name}` overrides it." if BUILT_IN[name] else _NO_OVERRIDE
         yield _said(name, "built-in guard", text, passing)
@@ -266,12 +266,12 @@ def _of_keys(word: str, form: Callable[[str], str]) -> Iterator[Meaning]:
     for key in whole or ending:
         known = key.parameter
         facts = (str(known.default), known.takes_effect, known.since, known.until) if known else ()
-        together.setdefault((key.text, key_type(key), key.condition, key.required, *facts), []).append(key)
+        together.setdefault((key.text, blocks.key_type(key), key.condition, key.required, *facts), []).append(key)
     for keys in together.values():
         path = ".".join(keys[0].words)
         address = path if keys[0].parameter or keys[0].home == SETTINGS else f"{keys[0].home}.{path}"
         homes = ", ".join(dict.fromkeys(key.home for key in keys))
-        yield Meaning(address, f"key of {homes}", keys[0].text, partial(key_blocks, tuple(keys)))
+        yield Meaning(address, f"key of {homes}", keys[0].text, partial(blocks.key_blocks, tuple(keys)))
 
 
 def _same(word: str) -> str:
