@@ -139,15 +139,15 @@ def explain_guard(guard: Guard) -> str:
     """Return what there is to say of a guard that a policy declares."""
     where = str(guard.name.span)
     key = f"Guards.guards.{guard.measure}"
-    blocks: list[Block] = [Heading(f"{guard.name.value} (guard of this policy)")]
-    blocks += [item.summary for item in _of_keys(key, _same)]
+    said: list[Block] = [Heading(f"{guard.name.value} (guard of this policy)")]
+    said += [item.summary for item in _of_keys(key, _same)]
     facts = (
         ("limit", f"{guard.measure} {guard.shown_limit}"),
         ("written at", where),
         ("more", f"gpolicy explain {key}"),
     )
     override = f"`gpolicy plan --allow {guard.name.value}` overrides it."
-    return plain([*blocks, PageTable(("fact", "meaning"), facts), override])
+    return plain([*said, PageTable(("fact", "meaning"), facts), override])
 
 
 def specs_of(policy: Policy) -> Iterator[tuple[str, Declared, Leaf]]:
@@ -161,7 +161,7 @@ def specs_of(policy: Policy) -> Iterator[tuple[str, Declared, Leaf]]:
 
 def explain_spec(name: str, policies: Iterable[Policy]) -> str:
     """Return what there is to say of the sizes of this name that policies declare."""
-    blocks: list[Block] = [
+    said: list[Block] = [
         Heading(f"{name} (size of this policy)"),
         "A minimum and a maximum. Each instance of the object must lie in one of its sizes.",
     ]
@@ -169,7 +169,7 @@ def explain_spec(name: str, policies: Iterable[Policy]) -> str:
     for declared, leaf in ((declared, leaf) for called, declared, leaf in known if called == name):
         place = leaf.pair_names.index(name)
         span, written = leaf.at(place), leaf.document.written((*leaf.pointer, place)).rstrip()
-        blocks += [
+        said += [
             PageTable(("fact", "meaning"), (("of", declared.label), ("written at", str(span)))),
             PageListing(dedent(" " * (span.column - 1) + written), "yaml"),
         ]
@@ -177,7 +177,7 @@ def explain_spec(name: str, policies: Iterable[Policy]) -> str:
         f"`gpolicy capacity PATH --state SRC` counts how many fit at its largest, `gpolicy place {name} -p PATH --state"
         f" SRC` says where the next one goes at its smallest ({name}:max: largest). More: `gpolicy explain size`."
     )
-    return plain([*blocks, more])
+    return plain([*said, more])
 
 
 def explain_house_rule(rule: HouseRule) -> str:
@@ -200,11 +200,11 @@ def list_rules(rules: Iterable[RuleInfo] = CATALOGUE) -> str:
     """Return one line for each rule, by family."""
     rules = list(rules)
     width = max((len(info.name) for info in rules), default=0)
-    blocks = []
+    texts = []
     for title, members in families(rules):
         lines = [f"  {info.code}  {info.name:<{width}}  {info.severity:<7}  {info.text.summary}" for info in members]
-        blocks.append("\n".join([title, *lines]))
-    return "\n\n".join(blocks) + "\n"
+        texts.append("\n".join([title, *lines]))
+    return "\n\n".join(texts) + "\n"
 
 
 def _called(word: str, form: Callable[[str], str]) -> Iterator[Meaning]:
