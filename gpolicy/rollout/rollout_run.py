@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set as AbstractSet
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import Final, Protocol
@@ -67,35 +67,30 @@ class RolloutHistory:
 def read_rollout(data: bytes, where: str) -> RolloutHistory:
     """Return the history in the content of a journal. Raise InputError, which begins with `where`, if it is not one."""
     events, end = journals.read_chain(data, where, _right_format)
-    history = RolloutHistory(direction=journals.Direction.APPLY, plans={})
+    direction, ended = journals.Direction.APPLY, None
+    plans, begun, ids, failed = dict[str, str](), frozenset[str](), dict[str, str](), dict[str, frozenset[int]]()
     for event in events:
-        history = _after(history, event)
-    return replace(history, end=end)
-
-
-def _after(history: RolloutHistory, event: Record) -> RolloutHistory:
-    name = event.text("event")
-    if name == RolloutEvent.BEGIN:
-        _right_format(event)
-        direction, plans = journals.direction_of(event), event.record("plans")
-        begun = {cluster: plans.text(cluster) for cluster in plans.fields}
-        return replace(history, direction=direction, plans={**history.plans, **begun}, ended=None)
-    if name == RolloutEvent.END:
-        return replace(history, ended=event.text("outcome"))
-    if name == RolloutEvent.BEGUN:
-        return replace(history, begun=history.begun | {event.name("cluster")})
-    if name == RolloutEvent.ENDED:
-        journal = event.text_or_none("journal")
-        known = {event.name("cluster"): journal} if journal else {}
-        return replace(history, journal_ids={**history.journal_ids, **known})
-    if name == RolloutEvent.LOOKED:
-        cluster = event.name("cluster")
-        jobs = [job for job in event.items("failed_jobs") if isinstance(job, int) and not isinstance(job, bool)]
-        if len(jobs) < len(event.items("failed_jobs")):
-            event.refuse("failed_jobs", "a list of numbers")
-        told = history.failed_jobs.get(cluster, frozenset()) | {*jobs}
-        return replace(history, failed_jobs={**history.failed_jobs, cluster: told})
-    return history  # a later 1.x may have more events
+        match event.text("event"):  # a later 1.x may have more events
+            case RolloutEvent.BEGIN:
+                _right_format(event)
+                direction, planned, ended = journals.direction_of(event), event.record("plans"), None
+                plans |= {cluster: planned.text(cluster) for cluster in planned.fields}
+            case RolloutEvent.END:
+                ended = event.text("outcome")
+            case RolloutEvent.BEGUN:
+                begun |= {event.name("cluster")}
+            case RolloutEvent.ENDED:
+                if journal := event.text_or_none("journal"):
+                    ids[event.name("cluster")] = journal
+            case RolloutEvent.LOOKED:
+                cluster, told = event.name("cluster"), event.items("failed_jobs")
+                jobs = [job for job in told if type(job) is int]
+                if len(jobs) < len(told):
+                    event.refuse("failed_jobs", "a list of numbers")
+                failed[cluster] = failed.get(cluster, frozenset()).union(jobs)
+    return RolloutHistory(
+        direction=direction, plans=plans, begun=begun, journal_ids=ids, failed_jobs=failed, ended=ended, end=end
+    )
 
 
 def _right_format(event: Record) -> None:
