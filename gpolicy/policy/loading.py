@@ -60,14 +60,10 @@ def declared_cluster(path: Path) -> str:
 
 
 def load_files(
-    paths: list[Path],
-    root: Path | None = None,
-    texts: Mapping[str, str] | None = None,
-    within: files.Boundary | None = None,
+    paths: list[Path], root: Path, texts: Mapping[str, str] | None, within: files.Boundary | None = None
 ) -> Policy:
     """Return the policy that the files `paths` hold together. `within` is the boundary of `root`, where it is known."""
-    home = root or (paths[0] if paths else Path())
-    return _Loader(paths, home, texts, within or files.boundary(home)).policy(tuple(str(path) for path in paths))
+    return _Loader(paths, root, texts, within or files.boundary(root)).policy(tuple(map(str, paths)))
 
 
 class _Loader:
