@@ -69,7 +69,7 @@ _CONTRADICTIONS: Final[_Pairs] = {
     _of_kvm("root_path", "kernel_path"): _Pair(lambda root, kernel: bool(kernel) and not root),
     _of_kvm("vnc_bind_address", "spice_bind"): _Pair(lambda vnc, spice: bool(vnc) and bool(spice)),
     _of_kvm("spice_ip_version", "spice_bind"): _Pair(
-        lambda version, bind: (version, _ip_version(bind)) in {(4, 6), (6, 4)}
+        lambda version, bind: (address := _address_of(bind)) is not None and {version, address.version} == {4, 6}
     ),
 }
 
@@ -127,13 +127,8 @@ def spice_without_bind(context: Context) -> Iterator[Hit]:
     return _refused_together(context, _OF_SPICE)
 
 
-def _ip_version(text: Value) -> int | None:
-    """Return 4 or 6 for an IP address, None for anything else."""
-    address = _address_of(text)
-    return address.version if address is not None else None
-
-
 def _address_of(text: Value) -> IPv4Address | IPv6Address | None:
+    """Return the IP address that a text is; None for anything else."""
     from ipaddress import ip_address  # noqa: PLC0415 (few policies need it)
 
     try:
@@ -154,7 +149,7 @@ def bind_address_unlikely(context: Context) -> Iterator[Hit]:
             is_slip = sorted(text) == sorted(_LOOPBACK)
             hint = f"Did you mean `{_LOOPBACK}`?" if is_slip else "write 127.0.0.1, or an interface"
             yield hit(declared, message, leaf.span, hint)
-        if not text or path or leaf.path == _OF_XEN or _ip_version(text) or _may_be_interface(text):
+        if not text or path or leaf.path == _OF_XEN or address is not None or _may_be_interface(text):
             continue
         message = f"{leaf.path[-1]} is {text!r}, which is neither an IP address nor an interface"
         yield hit(declared, message, leaf.span, "write an address, such as 127.0.0.1, or an interface, such as lo")

@@ -188,28 +188,22 @@ def starts_no_instance_in_version(context: Context) -> Iterator[Hit]:
         if kind := re.match("(?:pc-)?q35|microvm", str(leaf.value)):
             message = f"Ganeti starts no instance with a machine of type {kind[0]}, which has no bus pci.0"
             yield hit(declared, message, leaf.span, "write a type such as pc-i440fx-7.2")
-    yield from _disks(context)
-    if release_key(context.version) < release_key("3.1"):
-        return
-    yield from _images(context)
-    yield from _in_userspace(context)
-
-
-def _disks(context: Context) -> Iterator[Hit]:
     is_new = release_key(context.version) >= release_key("3.1")
-    for declared, leaf in context.explicit_at(
-        parameters.kvm("disk_type"), *([parameters.kvm("cdrom_disk_type")] if is_new else [])
-    ):
-        if leaf.path[-1] == "disk_type" and leaf.value in NO_DEVICE - (set() if is_new else {"pflash"}):
+    for declared, leaf in context.explicit_at(parameters.kvm("disk_type")):
+        if leaf.value in NO_DEVICE - (set() if is_new else {"pflash"}):
             message = f"Ganeti {context.version} starts no instance with disk_type {leaf.value}:"
             message += " QEMU has no such device"
             yield hit(declared, message, leaf.span, "write scsi-hd or paravirtual")
-        elif leaf.path[-1] == "cdrom_disk_type" and leaf.value not in CD_ROMS | {""}:
+    if is_new:
+        yield from _cd_roms(context)
+        yield from _in_userspace(context)
+
+
+def _cd_roms(context: Context) -> Iterator[Hit]:
+    for declared, leaf in context.explicit_at(parameters.kvm("cdrom_disk_type")):
+        if leaf.value not in CD_ROMS | {""}:
             message = f"Ganeti {context.version} starts no instance with a CD-ROM of type {leaf.value}"
             yield hit(declared, message, leaf.span, f"write {listed(sorted(CD_ROMS), 'or')}")
-
-
-def _images(context: Context) -> Iterator[Hit]:
     for declared, leaf in context.explicit_at(*_IMAGES):
         if re.match("ftps?://", str(leaf.value)):
             message = f"Ganeti {context.version} starts no instance with {leaf.path[-1]} from a server of FTP"
