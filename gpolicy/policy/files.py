@@ -29,8 +29,6 @@ from gpolicy.policy.kinds import KIND_NAMES
 from gpolicy.policy.source_file import FILE_NOT_READ, NOT_A_POLICY, UNREADABLE_FILE, SourceFile, YamlDocument
 from gpolicy.policy.yaml_reader import MAX_BYTES, read_yaml
 
-NAME_ITSELF = "name its target instead if you trust it"
-
 
 @dataclass(frozen=True, slots=True)
 class Boundary:
@@ -101,7 +99,8 @@ def boundary(path: Path) -> Boundary:
         opening.refuse_planted_links(named)
         home = opening.real_path(named)
     except (OSError, ValueError) as error:
-        raise InputError(f"{path}: {opening.reason(error)}", hint=NAME_ITSELF) from None
+        hint = "name its target instead if you trust it"
+        raise InputError(f"{path}: {opening.reason(error)}", hint=hint) from None
     tree = opening.tree_around(home)
     root = tree or (home if opening.is_common(home) or opening.is_common(home.parent) else home.parent)
     whole = Path(os.path.abspath(named))  # noqa: PTH100 (links are not to be followed)

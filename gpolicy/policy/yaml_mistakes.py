@@ -24,7 +24,6 @@ _SHOWN: Final = 60  # characters of an example
 _CONFLICT: Final = re.compile(r"(<{7}|>{7}|\|{7}) |={7}$")
 _TIGHT_KEY: Final = re.compile(r"([ -]*)([\w.-]{1,64}):(?=[^\s:/])([^#]*)")
 _ODD_SPACE: Final = re.compile(r"([ -]*)([\w.-]{1,64}):[^\S \t]")
-_OPENED: Final = {"[": "]", "{": "}"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +166,7 @@ def _behind_value(stop: _Stop) -> _Mistake | None:
 
 def _brackets(stop: _Stop) -> _Mistake | None:
     opening = stop.begun[:1]
-    closing = _OPENED.get(opening)
+    closing = {"[": "]", "{": "}"}.get(opening)
     if closing is None:
         return None
     rest, (first, _) = stop.after, stop.begin

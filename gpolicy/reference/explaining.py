@@ -38,7 +38,6 @@ _STATE_NEEDS: Final = {
     for rule in RULES
     if When.ASKED in rule.when
 }
-_EXIT_CODES: Final = "exit-codes"
 ALIKE: Final = 0.75  # `nothing` is not what `no-shrink` means
 _LONGEST_WORD: Final = 100  # that is compared with others
 _MORE: Final = (
@@ -242,7 +241,7 @@ def _single_words() -> Iterator[Meaning]:
         yield _said(name, "built-in guard", text, passing)
     codes = tuple((str(int(code)), text) for code, text in EXIT_CODES.items())
     summary = "What each exit code means."
-    yield Meaning(_EXIT_CODES, "all verbs", summary, lambda: [PageTable(("code", "meaning"), codes)])
+    yield Meaning("exit-codes", "all verbs", summary, lambda: [PageTable(("code", "meaning"), codes)])
     yield from (_said(code, "exit code", text) for code, text in codes)
     yield from (_said(name, "environment variable", text) for name, text in VARIABLES.items())
 

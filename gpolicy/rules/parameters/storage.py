@@ -27,7 +27,6 @@ from gpolicy.rules.shared import RANGES, InForce, conflict, default_of, in_force
 
 _VOLUME_GROUP: Final = re.compile(r"(?!\.{1,2}$)[A-Za-z0-9_+.][A-Za-z0-9_+.-]*")
 _BUILT_IN: Final = "xenvg"
-_LOOK_ALIKE: Final = str.maketrans("oil", "011")
 _RESERVED: Final[Path] = ("reserved_lvs",)
 BARRIER_SETS: Final = ("n", "b", "d", "f", "bd", "bf", "df", "bdf")
 """What disk-barriers can be, letters in any order: barriers, drain, flushes; n disables nothing."""
@@ -146,7 +145,7 @@ def _volume_groups_of(leaf: Leaf) -> Iterator[tuple[str, Span]]:
 
 def _looks_as(name: str) -> str:
     """Return what a name has in common with those that people take for it, with or without `vg`: data and vgdata."""
-    plain = name.lower().translate(_LOOK_ALIKE)
+    plain = name.lower().translate(str.maketrans("oil", "011"))
     return re.sub(r"^vg[-_.]?|[-_.]?vg$", "", plain) or plain
 
 
