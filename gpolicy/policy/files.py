@@ -26,7 +26,7 @@ from gpolicy import opening
 from gpolicy.errors import InputError
 from gpolicy.findings import Finding, Span
 from gpolicy.policy.kinds import KIND_NAMES
-from gpolicy.policy.source_file import FILE_NOT_READ, NOT_A_POLICY, UNREADABLE_FILE, SourceFile, YamlDocument
+from gpolicy.policy.source_file import FILE_NOT_READ, NOT_A_POLICY, UNREADABLE_FILE, SourceFile
 from gpolicy.policy.yaml_reader import MAX_BYTES, read_yaml
 
 
@@ -149,11 +149,6 @@ class FileSet:
 
     files: dict[str, SourceFile] = field(default_factory=dict)
     findings: list[Finding] = field(default_factory=list)
-
-    @property
-    def documents(self) -> Iterator[YamlDocument]:
-        """All documents, file by file."""
-        return (document for file in self.files.values() for document in file.documents)
 
 
 def policy_files(path: Path, within: Boundary | None = None) -> list[Path]:

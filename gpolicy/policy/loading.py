@@ -88,7 +88,7 @@ class _Loader:
         """Whether the files are most likely those of several clusters."""
 
     def policy(self, paths: tuple[str, ...]) -> Policy:
-        documents = tuple(self._files.documents)
+        documents = tuple(document for file in self._files.files.values() for document in file.documents)
         self._made = read_documents(documents, self._findings, self._broken)
         self._objects = self._made.pop(OBJECTS)
         if paths and not self._findings and all(document.root is None for document in documents):

@@ -156,21 +156,12 @@ def stage_of(steps: int, history: journals.History | None) -> PlanStage:
 
 
 @dataclass(frozen=True, slots=True)
-class Carry:
-    """Carry out the plans of these clusters of a wave, or take them back."""
+class Action:
+    """Carry out the plans of these clusters of a wave, or take them back; `is_look`: look at them, which are done."""
 
     wave: RolloutWave
     clusters: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Look:
-    """Look at all clusters of a wave, which is done."""
-
-    wave: RolloutWave
-
-
-Action = Carry | Look
+    is_look: bool = False
 
 
 def next_forward(
@@ -184,13 +175,13 @@ def next_forward(
     for wave in waves:
         left = tuple(name for name in wave.clusters if stages[name] not in COMPLETE)
         if left:
-            return Carry(wave, left)
+            return Action(wave, left)
         if wave.label not in looked_at:
-            return Look(wave)
+            return Action(wave, wave.clusters, is_look=True)
     return None
 
 
-def next_back(waves: Sequence[RolloutWave], stages: Mapping[str, PlanStage], tried: AbstractSet[str]) -> Carry | None:
+def next_back(waves: Sequence[RolloutWave], stages: Mapping[str, PlanStage], tried: AbstractSet[str]) -> Action | None:
     """Return the next clusters whose plans are taken back, None at the end: the last wave is the first.
 
     Those that were `tried` once are left alone, whatever came of it: trouble with one hinders no other.
@@ -198,7 +189,7 @@ def next_back(waves: Sequence[RolloutWave], stages: Mapping[str, PlanStage], tri
     for wave in reversed(waves):
         left = tuple(name for name in wave.clusters if stages[name] not in REVERTED and name not in tried)
         if left:
-            return Carry(wave, left)
+            return Action(wave, left)
     return None
 
 
@@ -332,12 +323,12 @@ class RolloutRun:
             action = next_forward(self.waves, self.stages(), looked_at)
             if action is None:
                 return
-            if isinstance(action, Carry):
+            if not action.is_look:
                 self._tell(action)
                 self._carry(journal, action, COMPLETE, may_go_on=lambda: not self.has_trouble)
                 unseen.update(action.clusters)
                 continue
-            if self.seconds and not unseen.isdisjoint(action.wave.clusters):
+            if self.seconds and not unseen.isdisjoint(action.clusters):
                 self.say([f"waiting {self.seconds:g} s before the look at this wave"])
                 for _ in range(int(self.seconds * 5) + 1):  # a first request to stop ends the pause: nothing runs
                     if self.stop.after_step:
@@ -346,7 +337,7 @@ class RolloutRun:
                 if self.stop.after_step:
                     return
             self._tell(action)
-            self._look(journal, action.wave)
+            self._look(journal, action.clusters)
             looked_at.add(action.wave.label)
 
     def _back(self, journal: journals.JournalFile) -> None:
@@ -358,15 +349,14 @@ class RolloutRun:
             self._carry(journal, action, REVERTED, may_go_on=lambda: True)
 
     def _tell(self, action: Action) -> None:
-        what = "wave" if isinstance(action, Carry) else "looking at wave"
-        names = action.clusters if isinstance(action, Carry) else action.wave.clusters
+        what = "looking at wave" if action.is_look else "wave"
         number = self.waves.index(action.wave) + 1
-        self.say([f"{what} {number} of {len(self.waves)} ({action.wave.label}): {', '.join(names)}"])
+        self.say([f"{what} {number} of {len(self.waves)} ({action.wave.label}): {', '.join(action.clusters)}"])
 
     def _carry(
         self,
         journal: journals.JournalFile,
-        action: Carry,
+        action: Action,
         wanted: AbstractSet[PlanStage],
         *,
         may_go_on: Callable[[], bool],
@@ -389,9 +379,9 @@ class RolloutRun:
         if self._lost:
             raise self._lost
 
-    def _look(self, journal: journals.JournalFile, wave: RolloutWave) -> None:
+    def _look(self, journal: journals.JournalFile, clusters: tuple[str, ...]) -> None:
         told = {} if self.history is None else self.history.failed_jobs
-        for cluster, look in self.hands.look(wave.clusters, told):
+        for cluster, look in self.hands.look(clusters, told):
             self.looks[cluster] = look
             self.say(f"{cluster}: {text}" for text in (look.troubles or ("all is well",)))
             self.say(f"{cluster}:   note: {text}" for text in look.notes)
