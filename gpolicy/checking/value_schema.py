@@ -32,8 +32,6 @@ _workers: dict[tuple[int, int], subprocess.Popen[bytes]] = {}
 
 Schema = Mapping[str, Any]
 SCHEMAS: Final = ("items", "contains", "additionalProperties", "propertyNames", "not", "if", "then", "else")
-SCHEMAS_BY_NAME: Final = ("properties", "patternProperties", "definitions")
-SCHEMA_LISTS: Final = ("allOf", "anyOf", "oneOf")
 REFERENCE: Final = "#/definitions/"
 _PLAINER: Final = "write a plainer one"
 _DEFINE: Final = "write it below `definitions` of the schema"
@@ -58,9 +56,9 @@ Judgement = tuple[list[Mistake], list[tuple[int, Breach]]]
 def children(schema: Schema) -> Iterator[tuple[Pointer, Any]]:
     """Yield the schemas directly inside one, with their places."""
     yield from (((keyword,), schema[keyword]) for keyword in SCHEMAS if keyword in schema)
-    for keyword in SCHEMAS_BY_NAME:
+    for keyword in ("properties", "patternProperties", "definitions"):
         yield from (((keyword, name), below) for name, below in schema.get(keyword, {}).items())
-    for keyword in SCHEMA_LISTS:
+    for keyword in ("allOf", "anyOf", "oneOf"):
         yield from (((keyword, index), below) for index, below in enumerate(schema.get(keyword, ())))
 
 

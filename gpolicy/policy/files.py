@@ -26,10 +26,8 @@ from gpolicy import opening
 from gpolicy.errors import InputError
 from gpolicy.findings import Finding, Span
 from gpolicy.policy.kinds import KIND_NAMES
-from gpolicy.policy.source_file import FILE_NOT_READ, NOT_A_POLICY, UNREADABLE_FILE, SourceFile, YamlDocument
+from gpolicy.policy.source_file import FILE_NOT_READ, NOT_A_POLICY, UNREADABLE_FILE, SourceFile
 from gpolicy.policy.yaml_reader import MAX_BYTES, read_yaml
-
-NAME_ITSELF = "name its target instead if you trust it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +99,8 @@ def boundary(path: Path) -> Boundary:
         opening.refuse_planted_links(named)
         home = opening.real_path(named)
     except (OSError, ValueError) as error:
-        raise InputError(f"{path}: {opening.reason(error)}", hint=NAME_ITSELF) from None
+        hint = "name its target instead if you trust it"
+        raise InputError(f"{path}: {opening.reason(error)}", hint=hint) from None
     tree = opening.tree_around(home)
     root = tree or (home if opening.is_common(home) or opening.is_common(home.parent) else home.parent)
     whole = Path(os.path.abspath(named))  # noqa: PTH100 (links are not to be followed)
@@ -150,11 +149,6 @@ class FileSet:
 
     files: dict[str, SourceFile] = field(default_factory=dict)
     findings: list[Finding] = field(default_factory=list)
-
-    @property
-    def documents(self) -> Iterator[YamlDocument]:
-        """All documents, file by file."""
-        return (document for file in self.files.values() for document in file.documents)
 
 
 def policy_files(path: Path, within: Boundary | None = None) -> list[Path]:

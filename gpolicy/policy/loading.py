@@ -60,14 +60,10 @@ def declared_cluster(path: Path) -> str:
 
 
 def load_files(
-    paths: list[Path],
-    root: Path | None = None,
-    texts: Mapping[str, str] | None = None,
-    within: files.Boundary | None = None,
+    paths: list[Path], root: Path, texts: Mapping[str, str] | None, within: files.Boundary | None = None
 ) -> Policy:
     """Return the policy that the files `paths` hold together. `within` is the boundary of `root`, where it is known."""
-    home = root or (paths[0] if paths else Path())
-    return _Loader(paths, home, texts, within or files.boundary(home)).policy(tuple(str(path) for path in paths))
+    return _Loader(paths, root, texts, within or files.boundary(root)).policy(tuple(map(str, paths)))
 
 
 class _Loader:
@@ -92,7 +88,7 @@ class _Loader:
         """Whether the files are most likely those of several clusters."""
 
     def policy(self, paths: tuple[str, ...]) -> Policy:
-        documents = tuple(self._files.documents)
+        documents = tuple(document for file in self._files.files.values() for document in file.documents)
         self._made = read_documents(documents, self._findings, self._broken)
         self._objects = self._made.pop(OBJECTS)
         if paths and not self._findings and all(document.root is None for document in documents):

@@ -143,7 +143,7 @@ def settings_file(root: Path, within: Boundary | None = None) -> SettingsFile | 
         for name in (SETTINGS_NAME, PROJECT_NAME):
             path = directory / name
             there = path.is_file() or (name == SETTINGS_NAME and (path.is_symlink() or path.exists()))
-            if there and (found := _read(path, within)) is not None:
+            if there and (found := _parsed(path, _content(path, within), is_named=False)) is not None:
                 return found
         if directory == within.root:
             break
@@ -163,15 +163,8 @@ def excluded_at(path: Path, within: Boundary) -> tuple[Path, tuple[str, ...]]:
 
 def named_settings_file(path: Path) -> SettingsFile:
     """Return the settings file `path`, which is read as a pyproject.toml if that is its name."""
-    found = _read(path, None)
-    assert found is not None  # noqa: S101 (it must be there)
-    return found
-
-
-def _read(path: Path, within: Boundary | None) -> SettingsFile | None:
-    """Return a file in a boundary, or one that was named (None); None for another pyproject.toml without settings."""
-    found = _parsed(path, _content(path, within), is_named=within is None)
-    if found is None and within is None:
+    found = _parsed(path, _content(path, None), is_named=True)
+    if found is None:
         raise InputError(f"{path}: no [tool.gpolicy] in it", hint="name another file, or use --isolated")
     return found
 

@@ -24,7 +24,6 @@ _SHOWN: Final = 60  # characters of an example
 _CONFLICT: Final = re.compile(r"(<{7}|>{7}|\|{7}) |={7}$")
 _TIGHT_KEY: Final = re.compile(r"([ -]*)([\w.-]{1,64}):(?=[^\s:/])([^#]*)")
 _ODD_SPACE: Final = re.compile(r"([ -]*)([\w.-]{1,64}):[^\S \t]")
-_OPENED: Final = {"[": "]", "{": "}"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,16 +114,10 @@ def _reserved(stop: _Stop) -> _Mistake | None:
     letter = stop.after[:1]
     if letter == "\t":
         return _tab(stop)
-    if letter not in ("@", "`", "%"):
-        return None
     shown = "a backtick" if letter == "`" else f"`{letter}`"
-    return _Mistake(f"unquoted text cannot begin with {shown}", f"quote the text: {_in_quotes(_word(stop.after))}")
-
-
-def _comma(stop: _Stop) -> _Mistake | None:
-    letter = stop.after[:1]
-    hint = f"quote the text: {_in_quotes(stop.after)}" if letter == "," else "quote the text, or take the bracket out"
-    return _Mistake(f"unquoted text cannot begin with `{letter}`", hint) if letter in {",", "]", "}"} else None
+    hint = f"quote the text: {_in_quotes(stop.after if letter == ',' else _word(stop.after))}"
+    hint = "quote the text, or take the bracket out" if letter in {"]", "}"} else hint
+    return _Mistake(f"unquoted text cannot begin with {shown}", hint) if letter in {*"@`%,]}"} else None
 
 
 def _tab(_stop: _Stop) -> _Mistake:
@@ -173,7 +166,7 @@ def _behind_value(stop: _Stop) -> _Mistake | None:
 
 def _brackets(stop: _Stop) -> _Mistake | None:
     opening = stop.begun[:1]
-    closing = _OPENED.get(opening)
+    closing = {"[": "]", "{": "}"}.get(opening)
     if closing is None:
         return None
     rest, (first, _) = stop.after, stop.begin
@@ -314,7 +307,7 @@ _TABLE: Final[tuple[tuple[str, Callable[[_Stop], _Mistake | None]], ...]] = (
     ("a tag", _begins("!", "a tag, which names a type")),
     ("found a tab character", _tab),
     ("cannot start any token", _reserved),
-    ("expected node content", _comma),
+    ("expected node content", _reserved),
     ("scanning a directive", _directive),
     ("scanning a block scalar", _block_text),
     ("unknown escape character", _escape),

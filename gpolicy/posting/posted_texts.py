@@ -201,7 +201,6 @@ class Api:
             begins = page[0]
 
 
-_GITHUB_WORKFLOW: Final = "github-actions[bot]"
 _GITEA_WORKFLOW: Final = -2  # of Gitea and Forgejo, which call it by different names
 _REPOSITORY: Final = re.compile(r"[A-Za-z0-9._-]+/[A-Za-z0-9._-]+")
 
@@ -218,7 +217,7 @@ def _login(api: Api) -> str:
             match asked.ask(*words):
                 case {"data": {"viewer": {"login": str(login)}}} | {"login": str(login)} if login:
                     return login
-    return _GITHUB_WORKFLOW
+    return "github-actions[bot]"
 
 
 def _user(api: Api) -> object:

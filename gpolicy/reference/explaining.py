@@ -21,8 +21,8 @@ from gpolicy.findings import RuleInfo
 from gpolicy.guessing import closest
 from gpolicy.policy.kinds import BUILT_IN, KINDS, Guard, HouseRule
 from gpolicy.policy.model import Declared, Leaf, Policy
+from gpolicy.reference import blocks
 from gpolicy.reference.blocks import Block, Heading, PageListing, PageTable, plain
-from gpolicy.reference.key_blocks import first_sentence, key_blocks, key_type, kind_blocks, kind_summary
 from gpolicy.reference.keys import ITEM, NAME, SETTINGS, Key, all_keys
 
 VARIABLES: Final[dict[str, str]] = read_data("reference.toml")["variables"]
@@ -38,7 +38,6 @@ _STATE_NEEDS: Final = {
     for rule in RULES
     if When.ASKED in rule.when
 }
-_EXIT_CODES: Final = "exit-codes"
 ALIKE: Final = 0.75  # `nothing` is not what `no-shrink` means
 _LONGEST_WORD: Final = 100  # that is compared with others
 _MORE: Final = (
@@ -122,7 +121,7 @@ def explain(word: str | None, verbs: Iterable[str] = (), terms: Mapping[str, str
 def _addresses(title: str, found: Iterable[Meaning]) -> list[Block]:
     rows: dict[tuple[str, str], list[str]] = {}
     for item in found:
-        rows.setdefault((item.address, item.sort), []).append(first_sentence(item.summary))
+        rows.setdefault((item.address, item.sort), []).append(blocks.first_sentence(item.summary))
     table = PageTable(("name", "sort", "meaning"), tuple((*key, " ".join(said)) for key, said in rows.items()))
     return [title, table]
 
@@ -139,15 +138,15 @@ def explain_guard(guard: Guard) -> str:
     """Return what there is to say of a guard that a policy declares."""
     where = str(guard.name.span)
     key = f"Guards.guards.{guard.measure}"
-    blocks: list[Block] = [Heading(f"{guard.name.value} (guard of this policy)")]
-    blocks += [item.summary for item in _of_keys(key, _same)]
+    said: list[Block] = [Heading(f"{guard.name.value} (guard of this policy)")]
+    said += [item.summary for item in _of_keys(key, _same)]
     facts = (
         ("limit", f"{guard.measure} {guard.shown_limit}"),
         ("written at", where),
         ("more", f"gpolicy explain {key}"),
     )
     override = f"`gpolicy plan --allow {guard.name.value}` overrides it."
-    return plain([*blocks, PageTable(("fact", "meaning"), facts), override])
+    return plain([*said, PageTable(("fact", "meaning"), facts), override])
 
 
 def specs_of(policy: Policy) -> Iterator[tuple[str, Declared, Leaf]]:
@@ -161,7 +160,7 @@ def specs_of(policy: Policy) -> Iterator[tuple[str, Declared, Leaf]]:
 
 def explain_spec(name: str, policies: Iterable[Policy]) -> str:
     """Return what there is to say of the sizes of this name that policies declare."""
-    blocks: list[Block] = [
+    said: list[Block] = [
         Heading(f"{name} (size of this policy)"),
         "A minimum and a maximum. Each instance of the object must lie in one of its sizes.",
     ]
@@ -169,7 +168,7 @@ def explain_spec(name: str, policies: Iterable[Policy]) -> str:
     for declared, leaf in ((declared, leaf) for called, declared, leaf in known if called == name):
         place = leaf.pair_names.index(name)
         span, written = leaf.at(place), leaf.document.written((*leaf.pointer, place)).rstrip()
-        blocks += [
+        said += [
             PageTable(("fact", "meaning"), (("of", declared.label), ("written at", str(span)))),
             PageListing(dedent(" " * (span.column - 1) + written), "yaml"),
         ]
@@ -177,7 +176,7 @@ def explain_spec(name: str, policies: Iterable[Policy]) -> str:
         f"`gpolicy capacity PATH --state SRC` counts how many fit at its largest, `gpolicy place {name} -p PATH --state"
         f" SRC` says where the next one goes at its smallest ({name}:max: largest). More: `gpolicy explain size`."
     )
-    return plain([*blocks, more])
+    return plain([*said, more])
 
 
 def explain_house_rule(rule: HouseRule) -> str:
@@ -200,11 +199,11 @@ def list_rules(rules: Iterable[RuleInfo] = CATALOGUE) -> str:
     """Return one line for each rule, by family."""
     rules = list(rules)
     width = max((len(info.name) for info in rules), default=0)
-    blocks = []
+    texts = []
     for title, members in families(rules):
         lines = [f"  {info.code}  {info.name:<{width}}  {info.severity:<7}  {info.text.summary}" for info in members]
-        blocks.append("\n".join([title, *lines]))
-    return "\n\n".join(blocks) + "\n"
+        texts.append("\n".join([title, *lines]))
+    return "\n\n".join(texts) + "\n"
 
 
 def _called(word: str, form: Callable[[str], str]) -> Iterator[Meaning]:
@@ -236,13 +235,13 @@ def _accepting(info: RuleInfo) -> str:
 def _single_words() -> Iterator[Meaning]:
     """Yield the kinds, the built-in guards, the exit codes and the environment variables."""
     for kind in KINDS:
-        yield Meaning(kind, "kind of document", kind_summary(kind), partial(kind_blocks, kind))
+        yield Meaning(kind, "kind of document", blocks.kind_summary(kind), partial(blocks.kind_blocks, kind))
     for name, text in read_data("reference.toml")["guards"].items():
         passing = f"`gpolicy plan --allow {name}` overrides it." if BUILT_IN[name] else _NO_OVERRIDE
         yield _said(name, "built-in guard", text, passing)
     codes = tuple((str(int(code)), text) for code, text in EXIT_CODES.items())
     summary = "What each exit code means."
-    yield Meaning(_EXIT_CODES, "all verbs", summary, lambda: [PageTable(("code", "meaning"), codes)])
+    yield Meaning("exit-codes", "all verbs", summary, lambda: [PageTable(("code", "meaning"), codes)])
     yield from (_said(code, "exit code", text) for code, text in codes)
     yield from (_said(name, "environment variable", text) for name, text in VARIABLES.items())
 
@@ -266,12 +265,12 @@ def _of_keys(word: str, form: Callable[[str], str]) -> Iterator[Meaning]:
     for key in whole or ending:
         known = key.parameter
         facts = (str(known.default), known.takes_effect, known.since, known.until) if known else ()
-        together.setdefault((key.text, key_type(key), key.condition, key.required, *facts), []).append(key)
+        together.setdefault((key.text, blocks.key_type(key), key.condition, key.required, *facts), []).append(key)
     for keys in together.values():
         path = ".".join(keys[0].words)
         address = path if keys[0].parameter or keys[0].home == SETTINGS else f"{keys[0].home}.{path}"
         homes = ", ".join(dict.fromkeys(key.home for key in keys))
-        yield Meaning(address, f"key of {homes}", keys[0].text, partial(key_blocks, tuple(keys)))
+        yield Meaning(address, f"key of {homes}", keys[0].text, partial(blocks.key_blocks, tuple(keys)))
 
 
 def _same(word: str) -> str:

@@ -263,9 +263,6 @@ def _merge_sets(node: DesiredNode, entries: list[tuple[int, NodeSetPolicy]]) -> 
     node.leaves = {path: leaf for path, (_, leaf) in best.items()}
 
 
-_MOST_VOLUMES = 1000
-
-
 def terms_of(policy: Policy, desired: Desired) -> Terms:
     """Return what `policy` says of the resources of a cluster beyond what Ganeti stores or shows."""
     cluster = policy.cluster
@@ -301,7 +298,7 @@ def promise_of(hardware: model.Hardware) -> Promise:
     if sizes and count is not None:
         volumes = tuple(sizes) if len(sizes) == count else None
         if len(sizes) == 1:
-            volumes = (sizes[0],) * min(count, _MOST_VOLUMES)
+            volumes = (sizes[0],) * min(count, 1000)  # no node has more
     memory, cpus = hardware.memory, hardware.cpus
     return Promise(memory=memory.value if memory else None, cpus=cpus.value if cpus else None, volumes=volumes)
 

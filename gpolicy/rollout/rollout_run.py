@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set as AbstractSet
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import Final, Protocol
@@ -67,35 +67,30 @@ class RolloutHistory:
 def read_rollout(data: bytes, where: str) -> RolloutHistory:
     """Return the history in the content of a journal. Raise InputError, which begins with `where`, if it is not one."""
     events, end = journals.read_chain(data, where, _right_format)
-    history = RolloutHistory(direction=journals.Direction.APPLY, plans={})
+    direction, ended = journals.Direction.APPLY, None
+    plans, begun, ids, failed = dict[str, str](), frozenset[str](), dict[str, str](), dict[str, frozenset[int]]()
     for event in events:
-        history = _after(history, event)
-    return replace(history, end=end)
-
-
-def _after(history: RolloutHistory, event: Record) -> RolloutHistory:
-    name = event.text("event")
-    if name == RolloutEvent.BEGIN:
-        _right_format(event)
-        direction, plans = journals.direction_of(event), event.record("plans")
-        begun = {cluster: plans.text(cluster) for cluster in plans.fields}
-        return replace(history, direction=direction, plans={**history.plans, **begun}, ended=None)
-    if name == RolloutEvent.END:
-        return replace(history, ended=event.text("outcome"))
-    if name == RolloutEvent.BEGUN:
-        return replace(history, begun=history.begun | {event.name("cluster")})
-    if name == RolloutEvent.ENDED:
-        journal = event.text_or_none("journal")
-        known = {event.name("cluster"): journal} if journal else {}
-        return replace(history, journal_ids={**history.journal_ids, **known})
-    if name == RolloutEvent.LOOKED:
-        cluster = event.name("cluster")
-        jobs = [job for job in event.items("failed_jobs") if isinstance(job, int) and not isinstance(job, bool)]
-        if len(jobs) < len(event.items("failed_jobs")):
-            event.refuse("failed_jobs", "a list of numbers")
-        told = history.failed_jobs.get(cluster, frozenset()) | {*jobs}
-        return replace(history, failed_jobs={**history.failed_jobs, cluster: told})
-    return history  # a later 1.x may have more events
+        match event.text("event"):  # a later 1.x may have more events
+            case RolloutEvent.BEGIN:
+                _right_format(event)
+                direction, planned, ended = journals.direction_of(event), event.record("plans"), None
+                plans |= {cluster: planned.text(cluster) for cluster in planned.fields}
+            case RolloutEvent.END:
+                ended = event.text("outcome")
+            case RolloutEvent.BEGUN:
+                begun |= {event.name("cluster")}
+            case RolloutEvent.ENDED:
+                if journal := event.text_or_none("journal"):
+                    ids[event.name("cluster")] = journal
+            case RolloutEvent.LOOKED:
+                cluster, told = event.name("cluster"), event.items("failed_jobs")
+                jobs = [job for job in told if type(job) is int]
+                if len(jobs) < len(told):
+                    event.refuse("failed_jobs", "a list of numbers")
+                failed[cluster] = failed.get(cluster, frozenset()).union(jobs)
+    return RolloutHistory(
+        direction=direction, plans=plans, begun=begun, journal_ids=ids, failed_jobs=failed, ended=ended, end=end
+    )
 
 
 def _right_format(event: Record) -> None:
@@ -161,21 +156,12 @@ def stage_of(steps: int, history: journals.RunHistory | None) -> PlanStage:
 
 
 @dataclass(frozen=True, slots=True)
-class Carry:
-    """Carry out the plans of these clusters of a wave, or take them back."""
+class Action:
+    """Carry out the plans of these clusters of a wave, or take them back; `is_look`: look at them, which are done."""
 
     wave: RolloutWave
     clusters: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Look:
-    """Look at all clusters of a wave, which is done."""
-
-    wave: RolloutWave
-
-
-Action = Carry | Look
+    is_look: bool = False
 
 
 def next_forward(
@@ -189,13 +175,13 @@ def next_forward(
     for wave in waves:
         left = tuple(name for name in wave.clusters if stages[name] not in COMPLETE)
         if left:
-            return Carry(wave, left)
+            return Action(wave, left)
         if wave.label not in looked_at:
-            return Look(wave)
+            return Action(wave, wave.clusters, is_look=True)
     return None
 
 
-def next_back(waves: Sequence[RolloutWave], stages: Mapping[str, PlanStage], tried: AbstractSet[str]) -> Carry | None:
+def next_back(waves: Sequence[RolloutWave], stages: Mapping[str, PlanStage], tried: AbstractSet[str]) -> Action | None:
     """Return the next clusters whose plans are taken back, None at the end: the last wave is the first.
 
     Those that were `tried` once are left alone, whatever came of it: trouble with one hinders no other.
@@ -203,7 +189,7 @@ def next_back(waves: Sequence[RolloutWave], stages: Mapping[str, PlanStage], tri
     for wave in reversed(waves):
         left = tuple(name for name in wave.clusters if stages[name] not in REVERTED and name not in tried)
         if left:
-            return Carry(wave, left)
+            return Action(wave, left)
     return None
 
 
@@ -337,12 +323,12 @@ class RolloutRun:
             action = next_forward(self.waves, self.stages(), looked_at)
             if action is None:
                 return
-            if isinstance(action, Carry):
+            if not action.is_look:
                 self._tell(action)
                 self._carry(journal, action, COMPLETE, may_go_on=lambda: not self.has_trouble)
                 unseen.update(action.clusters)
                 continue
-            if self.seconds and not unseen.isdisjoint(action.wave.clusters):
+            if self.seconds and not unseen.isdisjoint(action.clusters):
                 self.say([f"waiting {self.seconds:g} s before the look at this wave"])
                 for _ in range(int(self.seconds * 5) + 1):  # a first request to stop ends the pause: nothing runs
                     if self.stop.after_step:
@@ -351,7 +337,7 @@ class RolloutRun:
                 if self.stop.after_step:
                     return
             self._tell(action)
-            self._look(journal, action.wave)
+            self._look(journal, action.clusters)
             looked_at.add(action.wave.label)
 
     def _back(self, journal: journals.JournalFile) -> None:
@@ -363,15 +349,14 @@ class RolloutRun:
             self._carry(journal, action, REVERTED, may_go_on=lambda: True)
 
     def _tell(self, action: Action) -> None:
-        what = "wave" if isinstance(action, Carry) else "looking at wave"
-        names = action.clusters if isinstance(action, Carry) else action.wave.clusters
+        what = "looking at wave" if action.is_look else "wave"
         number = self.waves.index(action.wave) + 1
-        self.say([f"{what} {number} of {len(self.waves)} ({action.wave.label}): {', '.join(names)}"])
+        self.say([f"{what} {number} of {len(self.waves)} ({action.wave.label}): {', '.join(action.clusters)}"])
 
     def _carry(
         self,
         journal: journals.JournalFile,
-        action: Carry,
+        action: Action,
         wanted: AbstractSet[PlanStage],
         *,
         may_go_on: Callable[[], bool],
@@ -394,9 +379,9 @@ class RolloutRun:
         if self._lost:
             raise self._lost
 
-    def _look(self, journal: journals.JournalFile, wave: RolloutWave) -> None:
+    def _look(self, journal: journals.JournalFile, clusters: tuple[str, ...]) -> None:
         told = {} if self.history is None else self.history.failed_jobs
-        for cluster, look in self.hands.look(wave.clusters, told):
+        for cluster, look in self.hands.look(clusters, told):
             self.looks[cluster] = look
             self.say(f"{cluster}: {text}" for text in (look.troubles or ("all is well",)))
             self.say(f"{cluster}:   note: {text}" for text in look.notes)

@@ -24,7 +24,6 @@ SHARES: Final = {"full": 1, "whole": 1, "half": 2, "third": 3, "quarter": 4, "fi
 
 MOST_COMPARED: Final = 20_000
 """Of the specs that are compared with what nodes give, group by group."""
-_ON_VOLUMES: Final = frozenset({"plain", "drbd"})
 SPARED: Final = frozenset({"memory-size", "disk-size"})
 """Of these the allocator requires some to stay free."""
 VOLUME_GROUP: Path = ("volume_group_name",)
@@ -195,7 +194,7 @@ def limits(context: Context, group: GroupPolicy) -> Iterator[NodeLimit]:
         ):
             yield replace(limit, figures=multiplied)
     allowed = context.effective(group, DISK_TEMPLATES)
-    if allowed is not None and _ON_VOLUMES.isdisjoint(allowed.texts):
+    if allowed is not None and {"plain", "drbd"}.isdisjoint(allowed.texts):
         return
     disk = total_disk(hardware, terms_in(context, group) if exclusive else None) if hardware else None
     disk_kept = () if exclusive else kept_disk(context, group)

@@ -177,7 +177,6 @@ IMAGES: Final[tuple[Path, ...]] = (("install_image",), ("zeroing_image",))
 RANGES: Final[dict[str, tuple[int, int, str]]] = read_data("drbd.toml")["ranges"]
 """Least and greatest value that DRBD 8.3 and 8.4 take (drbdsetup(8))."""
 _LONGEST: Final = 4096
-_LEAST_WITH_BASE: Final = 2
 _WORD: Final = re.compile(r"[\w.-]++")
 _NUMBERS: Final = re.compile(r"\[[^][]*+\]|[\d*?]++")
 
@@ -292,7 +291,7 @@ def _almost(context: Context, name: str, given: Mapping[str, Span]) -> tuple[Rel
 def forgotten_base(context: Context, group: Declared | None) -> str:
     """Return the `extends` that a group lacks and all others, two at least, have; nothing where they have none."""
     others = [item for item in context.groups if item is not group]
-    if group is None or group.extends or len(others) < _LEAST_WITH_BASE:
+    if group is None or group.extends or len(others) < 2:
         return ""
     common = set[str].intersection(*({entry.value for entry in item.extends} for item in others))
     base = next((entry.value for entry in others[0].extends if entry.value in common), "")

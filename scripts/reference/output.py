@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from gpolicy.data import data_directory
-from gpolicy.reference.blocks import Block, Heading, PageTable
-from gpolicy.reference.key_blocks import type_words
+from gpolicy.reference.blocks import Block, Heading, PageTable, type_words
 from gpolicy.reference.keys import Key, keys_of
 from gpolicy.report.prometheus import METRICS, MetricSet
 from scripts.reference.markdown import Link, anchor

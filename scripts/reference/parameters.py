@@ -13,8 +13,16 @@ from gpolicy.ganeti.parameters import PARAMETERS
 from gpolicy.ganeti.releases import VERSIONS
 from gpolicy.ganeti.vocabulary import Level, Parameter
 from gpolicy.policy.conformance import schema_of
-from gpolicy.reference.blocks import Block, Heading, PageListing, PageTable
-from gpolicy.reference.key_blocks import default_words, example_value, key_type, releases
+from gpolicy.reference.blocks import (
+    Block,
+    Heading,
+    PageListing,
+    PageTable,
+    default_words,
+    example_value,
+    key_type,
+    releases,
+)
 from gpolicy.reference.keys import ITEM, Key, keys_of, policy_keys
 from scripts.reference.policy import key_tables
 from scripts.schemas.parameters import effect_sentence

@@ -9,8 +9,18 @@ from gpolicy.ganeti.parameters import FAMILIES
 from gpolicy.ganeti.vocabulary import CPUS_PER_VCPU, FORMS, PATH
 from gpolicy.policy.conformance import example_document, schema_of
 from gpolicy.policy.kinds import KINDS
-from gpolicy.reference.blocks import Block, Heading, PageListing, PageTable
-from gpolicy.reference.key_blocks import WORD_LISTS, Named, example_value, flow, kind_summary, type_words
+from gpolicy.reference.blocks import (
+    WORD_LISTS,
+    Block,
+    Heading,
+    Named,
+    PageListing,
+    PageTable,
+    example_value,
+    flow,
+    kind_summary,
+    type_words,
+)
 from gpolicy.reference.keys import NAME, SETTINGS, Key, keys_of, policy_keys, settings_keys
 from scripts.reference.markdown import Link, anchor
 

@@ -20,7 +20,8 @@ def sound_documents() -> list[Any]:
     """Return documents of every kind: all examples of the rules, and the worked examples."""
     examples = [document.root for info in CATALOGUE for document in read_yaml(info.text.good, "f").documents]
     files = policy_files(REPOSITORY / "policies") if (REPOSITORY / "policies").is_dir() else []
-    worked = [document.root for document in read_files(files, boundary(REPOSITORY / "policies")).documents]
+    worked_files = read_files(files, boundary(REPOSITORY / "policies")).files.values()
+    worked = [document.root for file in worked_files for document in file.documents]
     # plain values, without the places that the reader's own mappings hold
     return [json.loads(json.dumps(document)) for document in (*examples, *worked) if document is not None]
 

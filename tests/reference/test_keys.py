@@ -14,7 +14,7 @@ from gpolicy.policy.conformance import example_document, schema_of
 from gpolicy.policy.kinds import KINDS
 from gpolicy.policy.settings_file import settings_file
 from gpolicy.policy.yaml_reader import read_yaml
-from gpolicy.reference.key_blocks import example_listing, example_value, flow, type_words
+from gpolicy.reference.blocks import example_listing, example_value, flow, type_words
 from gpolicy.reference.keys import Key, all_keys, policy_keys, settings_keys
 
 

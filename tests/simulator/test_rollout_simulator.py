@@ -21,7 +21,6 @@ from gpolicy.report.rollout_answer import RolledOut
 from gpolicy.rollout import rollout_run
 from gpolicy.rollout.rollout_run import (
     Action,
-    Carry,
     LookResult,
     PlanStage,
     RolloutEvent,
@@ -83,7 +82,7 @@ def look_at_nothing(
 
 def first_wave_first(
     waves: Sequence[RolloutWave], stages: Mapping[str, PlanStage], tried: AbstractSet[str]
-) -> Carry | None:
+) -> Action | None:
     """Take back in the order of the roll-out."""
     return next_back(waves[::-1], stages, tried)
 

@@ -22,7 +22,6 @@ _MOST_PATTERNS: Final = 50
 """Patterns with * or ? that are compared with the names of other clusters."""
 _MOST_MEANT: Final = 3
 _DEFAULT_PREFIX: Final = "aa:00:00"
-_OWN_PREFIX: Final = "give each cluster its own, if their networks are connected"
 _POLICY_FAMILIES: Final = frozenset(
     {"ipolicy", "diskparams", "ndparams", "hv_state", "disk_state", "beparams", "hvparams", "enabled_disk_templates"}
 )
@@ -108,34 +107,31 @@ def _named_nodes(fleet: Fleet, members: Iterable[int]) -> Iterator[_Named]:
 
 @information("GP833", When.FLEET)
 def mac_prefix_shared(fleet: Fleet) -> Iterator[Hit]:
-    for number, other, leaf, earlier in _same_prefixes(fleet):
-        if leaf.value == _DEFAULT_PREFIX or leaf.span == earlier.span:
-            message = f"{fleet.name(number)} makes the same MAC addresses as {fleet.name(other)}"
-            related = see(earlier.span, "the same prefix") if earlier.span != leaf.span else ()
-            yield hit("cluster", message, leaf.span, _OWN_PREFIX, related, policy=number)
+    return _same_prefixes(fleet, are_copied=False)
 
 
 @warning("GP836", When.FLEET)
 def mac_prefix_copied(fleet: Fleet) -> Iterator[Hit]:
-    for number, other, leaf, earlier in _same_prefixes(fleet):
-        if leaf.value != _DEFAULT_PREFIX and leaf.span != earlier.span:
-            message = f"{fleet.name(number)} has the mac_prefix of {fleet.name(other)}"
-            yield hit("cluster", message, leaf.span, _OWN_PREFIX, see(earlier.span, "the same prefix"), policy=number)
+    return _same_prefixes(fleet, are_copied=True)
 
 
-def _same_prefixes(fleet: Fleet) -> Iterator[tuple[int, int, Leaf, Leaf]]:
-    """Yield each cluster with the MAC prefix of an earlier one: both numbers, and where each prefix is written."""
-    path: Path = ("mac_prefix",)
+def _same_prefixes(fleet: Fleet, *, are_copied: bool) -> Iterator[Hit]:
+    """Yield each cluster with the MAC prefix of an earlier one: a copied one, or the default or that of a base."""
     for members in fleet.with_one_base:
         first: dict[Any, tuple[int, Leaf]] = {}
         for number in members:
             cluster = fleet.policies[number].cluster
-            leaf = cluster.leaves.get(path) if cluster else None
+            leaf = cluster.leaves.get(("mac_prefix",)) if cluster else None
             if leaf is None:
                 continue
             other, earlier = first.setdefault(leaf.value, (number, leaf))
-            if other != number:
-                yield number, other, leaf, earlier
+            is_copied = leaf.value != _DEFAULT_PREFIX and leaf.span != earlier.span
+            if other != number and is_copied is are_copied:
+                verb = "has the mac_prefix of" if is_copied else "makes the same MAC addresses as"
+                message = f"{fleet.name(number)} {verb} {fleet.name(other)}"
+                related = see(earlier.span, "the same prefix") if earlier.span != leaf.span else ()
+                hint = "give each cluster its own, if their networks are connected"
+                yield hit("cluster", message, leaf.span, hint, related, policy=number)
 
 
 @information("GP834", when=When.FLEET)

@@ -58,10 +58,7 @@ def guard_name_taken(context: Context) -> Iterator[Hit]:
             yield hit(_label(guard), message, guard.name.span, "give your guard another name")
 
 
-_PROMISED: Final = When.WHOLE | When.MORE_WITH_STATE
-
-
-@warning("GP805", _PROMISED, better=((Same.LABEL, ("GP802",)),), explains=20)
+@warning("GP805", When.WHOLE | When.MORE_WITH_STATE, better=((Same.LABEL, ("GP802",)),), explains=20)
 def guard_never_passes(context: Context) -> Iterator[Hit]:
     for guard in context.policy.guards:
         if guard.measure is Measure.MAX_CHANGES and guard.limit == 0:

@@ -90,13 +90,18 @@ def idle_parts(house_rule: HouseRule) -> Iterator[tuple[Pointer, str, str]]:
         for name, whole in around.get("properties", {}).items():
             parameter = parameter_at(tuple(name.split(".")))
             for schema, at in _about_one_value(house_rule, whole, (*place, "properties", name)):
-                yield from _impossible_words(name, parameter, schema, at)
                 yield from _idle_keywords(name, parameter, schema, at)
 
 
 def _idle_keywords(
     name: str, parameter: Parameter | None, schema: Mapping[str, Any], place: Pointer
 ) -> Iterator[tuple[Pointer, str, str]]:
+    choices = parameter.choices if parameter is not None and parameter.type is Type.CHOICE else ()
+    wanted = [("const", schema["const"])] if "const" in schema else []
+    wanted += [("enum", word) for word in schema.get("enum", ())]
+    for keyword, word in wanted if choices else ():
+        if word not in choices:
+            yield (*place, keyword), f"{name} is never {str(word)!r}", did_you_mean_one_of(str(word), "values", choices)
     kind = _KINDS_OF_FACTS.get(name) or (_KINDS[parameter.type] if parameter is not None else "")
     sensible = sensible_range(tuple(name.split(".")))
     least = (1024 if name.startswith("hardware.") else sensible.least) if sensible and sensible.unit == MIB else 0
@@ -107,17 +112,6 @@ def _idle_keywords(
         if _SAID["kinds"].get(keyword, kind) != kind or _demands_nothing(parameter, keyword, bound):
             what = f"{name} is {kind}, and {keyword} accepts every such value"
             yield (*place, keyword), what, f"write a keyword for {kind}, or `const`"
-
-
-def _impossible_words(
-    name: str, parameter: Parameter | None, schema: Mapping[str, Any], place: Pointer
-) -> Iterator[tuple[Pointer, str, str]]:
-    choices = parameter.choices if parameter is not None and parameter.type is Type.CHOICE else ()
-    wanted = [("const", schema["const"])] if "const" in schema else []
-    wanted += [("enum", word) for word in schema.get("enum", ())]
-    for keyword, word in wanted if choices else ():
-        if word not in choices:
-            yield (*place, keyword), f"{name} is never {str(word)!r}", did_you_mean_one_of(str(word), "values", choices)
 
 
 def _demands_nothing(parameter: Parameter | None, keyword: str, bound: object) -> bool:

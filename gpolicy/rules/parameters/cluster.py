@@ -232,7 +232,6 @@ OVS_NAME: Final[Path] = ("ndparams", "ovs_name")
 OVS_LINK: Final[Path] = ("ndparams", "ovs_link")
 _MASTER: Final[Path] = ("master_netdev",)
 OVS: Final[Path] = ("ndparams", "ovs")
-_PATHS: Final[tuple[Path, ...]] = (("ndparams", "oob_program"), HELPER)
 
 
 @error("GP161")
@@ -353,7 +352,7 @@ def link_is_no_switch(context: Context) -> Iterator[Hit]:
 
 @warning("GP140")
 def path_not_absolute(context: Context) -> Iterator[Hit]:
-    for declared, leaf in context.explicit_at(*_PATHS):
+    for declared, leaf in context.explicit_at(("ndparams", "oob_program"), HELPER):
         text = str(leaf.value)
         if leaf.path == HELPER and (enabled := of_cluster(context, ENABLED_TEMPLATES)) and "drbd" in enabled.texts:
             continue  # GP305

@@ -1,4 +1,5 @@
-"""GP170, GP171 and GP174 to GP176: parameters that Ganeti does not take together, or one makes useless; addresses.
+"""GP111, GP126, GP170, GP171 and GP174 to GP176: parameters that Ganeti does not take together, or one makes useless;
+addresses; disks that only KVM can access from userspace.
 
 Seen by giving the checks of the hypervisors of Ganeti 3.0.2 all pairs of parameters (gnt-instance(8) says why). What
 each does was read from the commands and files that it starts instances with. A cluster's defaults are checked as a
@@ -14,14 +15,15 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from gpolicy.checking.context import ENABLED_HYPERVISORS, Context
-from gpolicy.checking.rule import Hit, When, error, hit, warning
+from gpolicy.checking.rule import Hit, When, error, hit, see, warning
 from gpolicy.data import read_data
 from gpolicy.findings import REFUSED
 from gpolicy.ganeti.parameters import PARAMETERS, as_word, kvm, parameter_at
 from gpolicy.ganeti.releases import release_key
 from gpolicy.ganeti.vocabulary import DATA_COLLECTORS, Path, Value
-from gpolicy.policy.model import promised_nodes
-from gpolicy.rules.shared import InForce, conflict, default_of, in_force, of_cluster, places, together
+from gpolicy.policy.model import ClusterPolicy, promised_nodes
+from gpolicy.printable import listed
+from gpolicy.rules.shared import InForce, conflict, default_of, in_force, is_access, of_cluster, places, together
 
 if TYPE_CHECKING:
     from ipaddress import IPv4Address, IPv6Address
@@ -67,7 +69,7 @@ _CONTRADICTIONS: Final[_Pairs] = {
     _of_kvm("root_path", "kernel_path"): _Pair(lambda root, kernel: bool(kernel) and not root),
     _of_kvm("vnc_bind_address", "spice_bind"): _Pair(lambda vnc, spice: bool(vnc) and bool(spice)),
     _of_kvm("spice_ip_version", "spice_bind"): _Pair(
-        lambda version, bind: (version, _ip_version(bind)) in {(4, 6), (6, 4)}
+        lambda version, bind: (address := _address_of(bind)) is not None and {version, address.version} == {4, 6}
     ),
 }
 
@@ -125,13 +127,8 @@ def spice_without_bind(context: Context) -> Iterator[Hit]:
     return _refused_together(context, _OF_SPICE)
 
 
-def _ip_version(text: Value) -> int | None:
-    """Return 4 or 6 for an IP address, None for anything else."""
-    address = _address_of(text)
-    return address.version if address is not None else None
-
-
 def _address_of(text: Value) -> IPv4Address | IPv6Address | None:
+    """Return the IP address that a text is; None for anything else."""
     from ipaddress import ip_address  # noqa: PLC0415 (few policies need it)
 
     try:
@@ -152,7 +149,7 @@ def bind_address_unlikely(context: Context) -> Iterator[Hit]:
             is_slip = sorted(text) == sorted(_LOOPBACK)
             hint = f"Did you mean `{_LOOPBACK}`?" if is_slip else "write 127.0.0.1, or an interface"
             yield hit(declared, message, leaf.span, hint)
-        if not text or path or leaf.path == _OF_XEN or _ip_version(text) or _may_be_interface(text):
+        if not text or path or leaf.path == _OF_XEN or address is not None or _may_be_interface(text):
             continue
         message = f"{leaf.path[-1]} is {text!r}, which is neither an IP address nor an interface"
         yield hit(declared, message, leaf.span, "write an address, such as 127.0.0.1, or an interface, such as lo")
@@ -295,3 +292,38 @@ def hypervisor_parameters_mismatch(context: Context) -> Iterator[Hit]:
             message, hint = _said("GP176", paths, item)
             gate = f"{hint} for {paths[1][-1]}"
             yield hit(declared, f"{message}{note}", place, _asked_first(context, paths, hint), related, missing=gate)
+
+
+@warning("GP111", When.MORE_WITH_STATE, unless_declared=(ENABLED_HYPERVISORS,))
+def userspace_without_kvm(context: Context) -> Iterator[Hit]:
+    hypervisors = of_cluster(context, ENABLED_HYPERVISORS)
+    others = [name for name in hypervisors.texts if name != "kvm"] if hypervisors else []
+    if hypervisors is None or not others:
+        return
+    related = see(hypervisors.span, "enabled here")
+    for declared, leaf in context.explicit():
+        is_for_all = "kvm" not in hypervisors.texts or isinstance(declared, ClusterPolicy)
+        if is_for_all and is_access(leaf.path) and leaf.value == "userspace":
+            message = f"{leaf.dotted}: {listed(others, 'or')} cannot access a disk from userspace, only kvm can"
+            yield hit(declared, message, leaf.span, "write kernelspace", related)
+
+
+@error("GP126", When.STATE)
+def userspace_of_other_hypervisor(context: Context) -> Iterator[Hit]:
+    for declared, leaf in context.explicit():
+        if not is_access(leaf.path) or leaf.value != "userspace":
+            continue
+        names = [
+            instance.name
+            for instance in context.observed.instances.values()
+            if instance.hypervisor not in (None, "kvm")
+            and any(disk.template == leaf.path[1] for disk in instance.disks)
+            and (
+                isinstance(declared, ClusterPolicy)
+                or context.members.group_of.get(instance.primary_node) == declared.name
+            )
+        ]
+        if names:
+            shown = f"{names[0]} and {len(names) - 1} more are" if len(names) > 1 else f"{names[0]} is"
+            message = f"{leaf.dotted}: {shown} not of KVM, and only KVM can access a disk from userspace"
+            yield hit(declared, message, leaf.span, "write kernelspace")

@@ -1,28 +1,45 @@
-"""GP1xx: where disks are, and how they are laid out: volume groups, stripes, pools, access."""
+"""GP110, GP127, GP137: volume groups; GP12x: the disk parameters of drbd; GP134 to GP136 and others: its free strings
+disk-custom and net-custom.
+"""
 
 from __future__ import annotations
 
 import re
+import shlex
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Final
 
-from gpolicy.checking.context import ENABLED_HYPERVISORS, Context
-from gpolicy.checking.rule import Hit, When, error, hit, information, see, warning
+from gpolicy.checking.context import Context
+from gpolicy.checking.rule import Hit, When, error, hit, information, warning
 from gpolicy.findings import Related, Severity, Span
-from gpolicy.ganeti.vocabulary import Path
-from gpolicy.guessing import name_meant, rarer_slips
-from gpolicy.policy.model import ClusterPolicy, Declared, Leaf
-from gpolicy.printable import count, listed
+from gpolicy.ganeti.amounts import rate_text
+from gpolicy.ganeti.vocabulary import Path, drbd_options
+from gpolicy.guessing import name_meant, rarer_slips, surely_meant
+from gpolicy.policy import edits
+from gpolicy.policy.model import Declared, Leaf
+from gpolicy.printable import listed
 from gpolicy.resolve.desired import volume_terms
-from gpolicy.rules.node_limits import METAVG, VOLUME_GROUP, own_pool, pools_in
-from gpolicy.rules.shared import STRIPES, conflict, in_force, is_access, misformed, of_cluster
+from gpolicy.rules.node_limits import METAVG, VOLUME_GROUP, pools_in
+from gpolicy.rules.shared import RANGES, InForce, conflict, default_of, in_force, of_cluster, together
 
 _VOLUME_GROUP: Final = re.compile(r"(?!\.{1,2}$)[A-Za-z0-9_+.][A-Za-z0-9_+.-]*")
 _BUILT_IN: Final = "xenvg"
-_LOOK_ALIKE: Final = str.maketrans("oil", "011")
 _RESERVED: Final[Path] = ("reserved_lvs",)
+BARRIER_SETS: Final = ("n", "b", "d", "f", "bd", "bf", "df", "bdf")
+"""What disk-barriers can be, letters in any order: barriers, drain, flushes; n disables nothing."""
+_CUSTOM: Final[tuple[Path, ...]] = (("diskparams", "drbd", "disk-custom"), ("diskparams", "drbd", "net-custom"))
+_OF_GANETI: Final = {
+    **{f"{no}disk-{what}": "disk-barriers" for no in ("", "no-") for what in ("barrier", "flushes", "drain")},
+    **dict.fromkeys(("md-flushes", "no-md-flushes"), "meta-barriers"),
+    "rate": "resync-rate",
+    **{name: name for name in (*RANGES, "protocol")},
+    **dict.fromkeys(("size", "allow-two-primaries", "cram-hmac-alg", "shared-secret"), ""),
+}
+"""Options of drbdsetup that Ganeti itself writes, and the parameter that it takes them from (if there is one)."""
+_DYNAMIC: Final = ("c-plan-ahead", "c-fill-target", "c-delay-target", "c-min-rate", "c-max-rate")
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,43 +145,8 @@ def _volume_groups_of(leaf: Leaf) -> Iterator[tuple[str, Span]]:
 
 def _looks_as(name: str) -> str:
     """Return what a name has in common with those that people take for it, with or without `vg`: data and vgdata."""
-    plain = name.lower().translate(_LOOK_ALIKE)
+    plain = name.lower().translate(str.maketrans("oil", "011"))
     return re.sub(r"^vg[-_.]?|[-_.]?vg$", "", plain) or plain
-
-
-@warning("GP111", When.MORE_WITH_STATE, unless_declared=(ENABLED_HYPERVISORS,))
-def userspace_without_kvm(context: Context) -> Iterator[Hit]:
-    hypervisors = of_cluster(context, ENABLED_HYPERVISORS)
-    others = [name for name in hypervisors.texts if name != "kvm"] if hypervisors else []
-    if hypervisors is None or not others:
-        return
-    related = see(hypervisors.span, "enabled here")
-    for declared, leaf in context.explicit():
-        is_for_all = "kvm" not in hypervisors.texts or isinstance(declared, ClusterPolicy)
-        if is_for_all and is_access(leaf.path) and leaf.value == "userspace":
-            message = f"{leaf.dotted}: {listed(others, 'or')} cannot access a disk from userspace, only kvm can"
-            yield hit(declared, message, leaf.span, "write kernelspace", related)
-
-
-@error("GP126", When.STATE)
-def userspace_of_other_hypervisor(context: Context) -> Iterator[Hit]:
-    for declared, leaf in context.explicit():
-        if not is_access(leaf.path) or leaf.value != "userspace":
-            continue
-        names = [
-            instance.name
-            for instance in context.observed.instances.values()
-            if instance.hypervisor not in (None, "kvm")
-            and any(disk.template == leaf.path[1] for disk in instance.disks)
-            and (
-                isinstance(declared, ClusterPolicy)
-                or context.members.group_of.get(instance.primary_node) == declared.name
-            )
-        ]
-        if names:
-            shown = f"{names[0]} and {len(names) - 1} more are" if len(names) > 1 else f"{names[0]} is"
-            message = f"{leaf.dotted}: {shown} not of KVM, and only KVM can access a disk from userspace"
-            yield hit(declared, message, leaf.span, "write kernelspace")
 
 
 @information("GP127", When.MORE_WITH_STATE)
@@ -187,41 +169,249 @@ def metavg_not_counted(context: Context) -> Iterator[Hit]:
             yield found
 
 
-@warning("GP128", When.MORE_WITH_STATE)
-def stripes_beyond_volumes(context: Context) -> Iterator[Hit]:
-    for group in context.groups if context.declares(*STRIPES) else ():
-        promised, counts = group.hardware.volume_count if group.hardware else None, list[int]()
-        if promised is None:  # those that were read
-            counts = [own_pool(context, group, node).count for node in context.members.nodes_in(group)]
-        volumes = promised if promised is not None else min(filter(None, counts), default=float("inf"))
-        leaves = () if context.exclusive(group) else (context.effective(group, path) for path in STRIPES)
-        for leaf in leaves:
-            if leaf is not None and leaf.number > volumes:
-                has = f"{count(int(volumes), 'volume')} ({'there now' if promised is None else 'promised'})"
-                message = f"{leaf.dotted} is {leaf.value}, but group {group.name} has {has}"
-                promise = group.hardware if promised is not None else None
-                related = (Related(promise.span, "promised here"),) if promise else ()
-                yield hit(group, message, leaf.span, f"write at most {volumes}", related)
+def _path(name: str) -> Path:
+    return ("diskparams", "drbd", name)
 
 
-@information("GP129")
-def stripes_ignored(context: Context) -> Iterator[Hit]:
+@error("GP120", When.MORE_WITH_STATE)
+def dynamic_resync_without_plan(context: Context) -> Iterator[Hit]:
+    for declared, (dynamic, plan) in together(context, _path("dynamic-resync"), _path("c-plan-ahead")):
+        if dynamic.value is True and plan.value == 0:
+            message = "c-plan-ahead 0 turns off the controller that dynamic-resync turns on"
+            hint = "write 20 (tenths of a second), or write dynamic-resync: false, and leave c-plan-ahead out"
+            yield conflict(context, declared, message, hint, plan, dynamic)
+
+
+@error("GP121", When.MORE_WITH_STATE, explains=13)
+def resync_rates_reversed(context: Context) -> Iterator[Hit]:
+    for declared, (low, high) in together(context, _path("c-min-rate"), _path("c-max-rate")):
+        if low.number > high.number:  # a resync never needs a GiB a second
+            message = f"c-min-rate {low.value} KiB/s is above c-max-rate {high.value} KiB/s"
+            hint, values = "correct one of the two; swap them only if they are exchanged", (low, high)
+            if high.number < RANGES["c-max-rate"][0]:  # GP125 follows from it
+                hint, values = f"write c-max-rate with its unit: is {high.number:g}M meant?", (high, low)
+            hint = f"Did you mean `{low.number / (1 << 20):g}M`?" if low.number >= 1 << 20 else hint
+            yield conflict(context, declared, message, hint, *values)
+
+
+@warning("GP122", When.MORE_WITH_STATE)
+def resync_parameter_ignored(context: Context) -> Iterator[Hit]:
+    is_known = context.policy.cluster is not None and context.whole and not context.declares(_path("dynamic-resync"))
+    is_lost = is_known and all(leaf.value for _, leaf in context.explicit_at(_path("c-plan-ahead")))  # 0 is off
     for declared in context.cluster_and_groups:
-        leaf = context.own(declared, STRIPES[0])
-        exclusive = context.exclusive(declared) if leaf is not None else None
-        if exclusive is not None and leaf is not None and leaf.number > 1:
-            message = "stripes has no effect: with exclusive storage a disk is striped over all its volumes"
-            yield hit(declared, message, leaf.span, "leave it out", see(exclusive.span, "exclusive storage is on here"))
+        dynamic, static = (in_force(context, declared, _path(name)) for name in ("dynamic-resync", "resync-rate"))
+        if dynamic is not None and dynamic.value is True:
+            yield from _ignored(context, declared, ("resync-rate",), dynamic, "dynamic-resync is true")
+            target = in_force(context, declared, _path("c-fill-target"))
+            if target is not None and target.number > 0:
+                reason = f"c-fill-target is {target.value}; the delay counts only if it is 0"
+                yield from _ignored(context, declared, ("c-delay-target",), target, reason)
+        elif dynamic is not None:
+            yield from _ignored(context, declared, _DYNAMIC, dynamic, "dynamic-resync is false")
+        elif static is not None and static.leaf is not None and context.own(declared, static.path) is static.leaf:
+            reason = "resync-rate is for the other mode, and nothing says which"
+            yield from _ignored(context, declared, _DYNAMIC, static, reason)
+        elif is_lost:
+            yield from _ignored(context, declared, _DYNAMIC, None, "nothing turns dynamic-resync on")
 
 
-@warning("GP130")
-def meta_stripes(context: Context) -> Iterator[Hit]:
-    for declared, leaf in context.explicit_at(STRIPES[2]):
-        if leaf.number > 1:
-            message = f"{leaf.value} stripes for metadata of 128 MiB: more disks to fail, and nothing gained"
-            yield hit(declared, message, leaf.span, "write 1")
+def _ignored(
+    context: Context, declared: Declared, names: tuple[str, ...], cause: InForce | None, reason: str
+) -> Iterator[Hit]:
+    """Yield one hit for those of the values that an object sets to other than Ganeti's defaults."""
+    own = [leaf for name in names if (leaf := context.own(declared, _path(name)))]
+    leaves = sorted((leaf for leaf in own if leaf.value != default_of(context, leaf.path)), key=lambda leaf: leaf.span)
+    if not leaves or (cause is None and len(leaves) == 1):
+        return  # a single value may be managed beside a switch elsewhere
+    related = (Related(cause.leaf.span, f"{cause.path[-1]} is here"),) if cause and cause.leaf else ()
+    hint = "" if cause else "add `dynamic-resync: true`, or remove them"
+    rates = {"resync-rate": "c-max-rate", "c-max-rate": "resync-rate"}
+    if cause and len(leaves) == 1 and (sibling := rates.get(leaves[0].path[-1])):
+        written, counts = rate_text(int(leaves[0].number))[:-2], in_force(context, declared, _path(sibling))
+        instead = f"write {sibling}: {written} instead, and remove {leaves[0].path[-1]}"
+        hint = f"remove it: {sibling} counts" if counts else instead
+        if counts and counts.number != leaves[0].number:
+            hint = f"is {sibling}: {written} meant? It is {rate_text(int(counts.number))[:-2]}. Else {hint}"
+    verb = "is" if len(leaves) == 1 else "are"
+    message = f"{listed(leaf.path[-1] for leaf in leaves)} {verb} not used: {reason}"
+    yield hit(declared, message, leaves[0].span, hint, related)
 
 
-@warning("GP131")
-def storage_name(context: Context) -> Iterator[Hit]:
-    return misformed(context, "GP131")
+@error("GP123")
+def drbd_barriers(context: Context) -> Iterator[Hit]:
+    for declared, leaf in context.explicit_at(_path("disk-barriers")):
+        if "".join(sorted(set(str(leaf.value)))) not in BARRIER_SETS:
+            message = f"disk-barriers cannot be {leaf.value!r}"
+            hint = "write n (disable nothing), or some of b (barriers), f (flushes) and d (drain)"
+            lower = str(leaf.value).lower()
+            is_case = "".join(sorted(set(lower))) in BARRIER_SETS
+            fix = edits.replace_word(context.policy, leaf.span, str(leaf.value), lower) if is_case else None
+            yield hit(declared, message, leaf.span, hint, fix=fix)
+
+
+@error("GP124")
+def drbd_protocol(context: Context) -> Iterator[Hit]:
+    for declared, leaf in context.explicit_at(_path("protocol")):
+        if leaf.value not in ("A", "B", "C"):
+            meant = str(leaf.value).upper()
+            is_case = meant in ("A", "B", "C")
+            hint = f"Did you mean `{meant}`?" if is_case else "write C or B"
+            fix = edits.replace_word(context.policy, leaf.span, str(leaf.value), meant) if is_case else None
+            yield hit(declared, f"DRBD has no protocol {leaf.value!r}", leaf.span, hint, fix=fix)
+
+
+@error("GP125")
+def drbd_range(context: Context) -> Iterator[Hit]:
+    for name, (low, high, unit) in RANGES.items():
+        for declared, leaf in context.explicit_at(_path(name)):
+            if not low <= leaf.number <= high:
+                message = f"{name} is {leaf.value}: DRBD takes {low} to {high} ({unit})"
+                yield hit(declared, message, leaf.span, f"write one of them, such as {default_of(context, leaf.path)}")
+
+
+@warning("GP132")
+def drbd_no_write_order(context: Context) -> Iterator[Hit]:
+    for declared, leaf in context.explicit_at(_path("disk-barriers")):
+        if "".join(sorted(set(str(leaf.value)))) == "bdf":
+            message = "with barriers, flushes and drain disabled DRBD does not keep writes in order"
+            yield hit(declared, message, leaf.span, "write bf, which leaves drain on")
+
+
+@warning("GP133")
+def drbd_protocol_a(context: Context) -> Iterator[Hit]:
+    for declared, leaf in context.explicit_at(_path("protocol")):
+        if leaf.value == "A":
+            message = "with protocol A a failover loses the writes that the other node does not have yet"
+            yield hit(declared, message, leaf.span, "write C or B, unless this is what you want")
+
+
+@dataclass(frozen=True, slots=True)
+class _Custom:
+    """A free string: its words, None where the quotes do not match; and its options, by the names of drbdsetup."""
+
+    declared: Declared
+    leaf: Leaf
+    words: tuple[str, ...] | None
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        return tuple(word.lstrip("-").partition("=")[0] for word in self.words or () if word.startswith("--"))
+
+    @property
+    def values(self) -> Iterator[tuple[str, str | None]]:
+        """The options in order, each with its value, None without one; a word that belongs to none has no option."""
+        name = ""
+        for word in (*(self.words or ()), "--"):
+            is_option = word.startswith("-") and not word[1:].isdecimal()
+            if name or not is_option:
+                yield name, None if is_option else word
+            name, is_one, value = word.lstrip("-").partition("=") if is_option else ("", "", "")
+            if is_one:
+                yield name, value
+                name = ""
+
+
+def _strings(context: Context) -> Iterator[_Custom]:
+    for declared, leaf in context.explicit_at(*_CUSTOM):
+        if len(str(leaf.value)) > 4096:
+            continue  # no options that anybody wrote
+        words = None
+        with suppress(ValueError):
+            words = tuple(shlex.split(str(leaf.value)))
+        yield _Custom(declared, leaf, words)
+
+
+@warning("GP134")
+def drbd_custom_form(context: Context) -> Iterator[Hit]:
+    for custom in _strings(context):
+        name = custom.leaf.path[-1]
+        if custom.words is None:
+            yield hit(custom.declared, f"{name} has an open quote", custom.leaf.span, "close the quote")
+        elif single := next((word for word in custom.words if re.match("-[a-z][a-z0-9]*-?[a-z]", word)), ""):
+            message = f"{name} has {single!r}: an option of more than one letter begins with two dashes"
+            yield hit(custom.declared, message, custom.leaf.span, f"Did you mean `-{single}`?")
+        elif custom.words and not custom.words[0].startswith("-"):
+            message = f"{name} starts with {custom.words[0]!r}, which is not an option"
+            yield hit(custom.declared, message, custom.leaf.span, f"Did you mean `--{custom.words[0]}`?")
+
+
+@warning("GP135", When.MORE_WITH_STATE)
+def drbd_custom_contradicts(context: Context) -> Iterator[Hit]:
+    for custom in _strings(context):
+        dynamic, given = in_force(context, custom.declared, _path("dynamic-resync")), dict(custom.values)
+        for option in (option for option in dict.fromkeys(custom.options) if option in _OF_GANETI):
+            own = _OF_GANETI[option]
+            is_dynamic = dynamic is not None and dynamic.value is True  # Ganeti's default is false
+            if own in RANGES and is_dynamic is not (own in _DYNAMIC):
+                continue  # with DRBD 8.4, --c-plan-ahead=0 is how dynamic-resync: false gets its fixed rate
+            leaf = context.effective(custom.declared, ("diskparams", "drbd", own))
+            related = (Related(leaf.span, f"{own} is here"),) if leaf else ()
+            whence = f" from {own}" if own else ""
+            message = f"{custom.leaf.path[-1]} sets --{option}, which Ganeti sets itself{whence}"
+            better = f"write {own}: {given.get(option)}" if own in (*RANGES, "protocol") else f"set {own}"
+            hint = f"{better} instead, and remove --{option}" if own else f"remove --{option}"
+            yield hit(custom.declared, message, custom.leaf.span, hint, related)
+
+
+@warning("GP156")
+def drbd_custom_unknown(context: Context) -> Iterator[Hit]:
+    for custom in _strings(context):
+        for option in dict.fromkeys(custom.options):
+            near = None if option in drbd_options() else surely_meant(option, drbd_options())
+            if near is not None:
+                message = f"{custom.leaf.path[-1]} holds --{option}, which drbdsetup does not know"
+                yield hit(custom.declared, message, custom.leaf.span, f"Did you mean `--{near}`?")
+
+
+@warning("GP136")
+def drbd_custom_section(context: Context) -> Iterator[Hit]:
+    for custom in _strings(context):
+        name = custom.leaf.path[-1]
+        for option in dict.fromkeys(custom.options):
+            holders = drbd_options()[option].holders if option in drbd_options() and option not in _OF_GANETI else ()
+            if holders and name not in holders:
+                message = f"{name} holds --{option}, which belongs to {holders[0]}"
+                yield hit(custom.declared, message, custom.leaf.span, f"move it to {holders[0]}")
+
+
+@warning("GP158")
+def drbd_custom_value(context: Context) -> Iterator[Hit]:
+    for custom in _strings(context):
+        given: dict[str, str | None] = {}
+        starts_with_word = bool(custom.words) and not (custom.words or ("",))[0].startswith("-")  # GP134
+        for option, value in custom.values:
+            message, hint = _wrong(option, value)
+            if option in given and option not in _OF_GANETI:
+                message, hint = f"sets --{option} twice", "leave one of them"
+            if message and not (starts_with_word and not option):
+                message = f"{custom.leaf.path[-1]} {message}"
+                yield hit(custom.declared, message, custom.leaf.span, hint, missing=f"options {custom.leaf.span}")
+            given[option] = value
+        late = _too_late(given)
+        if late:
+            message = f"{custom.leaf.path[-1]} has a timeout of {given['timeout']} tenths of a second, but {late}"
+            yield hit(custom.declared, message, custom.leaf.span, "write a shorter timeout")
+
+
+def _wrong(option: str, value: str | None) -> tuple[str, str]:
+    """Return what is wrong with the value of an option, and what to write; nothing if it is right, or not known."""
+    if not option:
+        return f"has the word {value!r}, which belongs to no option", "write options only, each with --"
+    known = drbd_options().get(option)
+    if known is None or option in _OF_GANETI:
+        return "", ""  # GP156 and GP135
+    if value is None:
+        needs = not (option.startswith("no-") or known.is_switch) and (known.words or known.numbers)
+        return (f"gives --{option} no value", f"write {known.refuses('')}") if needs else ("", "")
+    wanted = known.refuses(value)
+    return (f"gives --{option} the value {value!r}, which it does not take", f"write {wanted}") if wanted else ("", "")
+
+
+def _too_late(given: dict[str, str | None]) -> str:
+    """Return which interval a timeout is not below; nothing where it is, or the option is not there."""
+    timeout = given.get("timeout") or ""
+    for name in ("ping-int", "connect-int"):
+        interval = given.get(name) or ""
+        if timeout.isdecimal() and interval.isdecimal() and int(timeout) >= int(interval) * 10:
+            return f"{name} is {interval} s"
+    return ""

@@ -399,3 +399,8 @@ def _names(context: Context) -> Iterator[tuple[str, str, str, Span]]:
     for declared, pair in context.each_pair():
         if pair.name:
             yield "spec", declared.label, pair.name, pair.span
+
+
+@warning("GP131")
+def storage_name(context: Context) -> Iterator[Hit]:
+    return misformed(context, "GP131")

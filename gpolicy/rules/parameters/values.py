@@ -1,4 +1,4 @@
-"""GP1xx: single parameters of the cluster, groups and nodes, by release; TCP ports and user IDs that others have."""
+"""GP1xx: single parameters of the cluster, groups and nodes, by release; ports and user IDs of others; stripes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, Final, cast
 
 from gpolicy.checking.context import ENABLED_HYPERVISORS, SPINDLE_COUNT, Context
 from gpolicy.checking.rule import Hit, Same, When, error, hit, information, see, warning
-from gpolicy.findings import NO_PLAN, REFUSED, Fix, Span
+from gpolicy.findings import NO_PLAN, REFUSED, Fix, Related, Span
 from gpolicy.ganeti import parameters
 from gpolicy.ganeti.expressible import RESET, InexpressibleError, checked
 from gpolicy.ganeti.releases import release_key, release_of
@@ -21,6 +21,7 @@ from gpolicy.policy import edits
 from gpolicy.policy.model import INHERIT, Leaf
 from gpolicy.printable import count, listed
 from gpolicy.rules import shared
+from gpolicy.rules.node_limits import own_pool
 
 _ALWAYS_EXPRESSIBLE: Final = frozenset({Type.BOOL, Type.FLOAT, Type.CHOICE})  # once they conform to the schema
 NO_DEVICE: Final = frozenset({"scsi", "sd", "mtd", "pflash"})
@@ -187,28 +188,22 @@ def starts_no_instance_in_version(context: Context) -> Iterator[Hit]:
         if kind := re.match("(?:pc-)?q35|microvm", str(leaf.value)):
             message = f"Ganeti starts no instance with a machine of type {kind[0]}, which has no bus pci.0"
             yield hit(declared, message, leaf.span, "write a type such as pc-i440fx-7.2")
-    yield from _disks(context)
-    if release_key(context.version) < release_key("3.1"):
-        return
-    yield from _images(context)
-    yield from _in_userspace(context)
-
-
-def _disks(context: Context) -> Iterator[Hit]:
     is_new = release_key(context.version) >= release_key("3.1")
-    for declared, leaf in context.explicit_at(
-        parameters.kvm("disk_type"), *([parameters.kvm("cdrom_disk_type")] if is_new else [])
-    ):
-        if leaf.path[-1] == "disk_type" and leaf.value in NO_DEVICE - (set() if is_new else {"pflash"}):
+    for declared, leaf in context.explicit_at(parameters.kvm("disk_type")):
+        if leaf.value in NO_DEVICE - (set() if is_new else {"pflash"}):
             message = f"Ganeti {context.version} starts no instance with disk_type {leaf.value}:"
             message += " QEMU has no such device"
             yield hit(declared, message, leaf.span, "write scsi-hd or paravirtual")
-        elif leaf.path[-1] == "cdrom_disk_type" and leaf.value not in CD_ROMS | {""}:
+    if is_new:
+        yield from _cd_roms(context)
+        yield from _in_userspace(context)
+
+
+def _cd_roms(context: Context) -> Iterator[Hit]:
+    for declared, leaf in context.explicit_at(parameters.kvm("cdrom_disk_type")):
+        if leaf.value not in CD_ROMS | {""}:
             message = f"Ganeti {context.version} starts no instance with a CD-ROM of type {leaf.value}"
             yield hit(declared, message, leaf.span, f"write {listed(sorted(CD_ROMS), 'or')}")
-
-
-def _images(context: Context) -> Iterator[Hit]:
     for declared, leaf in context.explicit_at(*_IMAGES):
         if re.match("ftps?://", str(leaf.value)):
             message = f"Ganeti {context.version} starts no instance with {leaf.path[-1]} from a server of FTP"
@@ -314,3 +309,38 @@ def _instances_of_a_node(context: Context) -> tuple[int, Span | None]:
             memory = group.hardware.memory
             found.append((memory.value // max(sizes), memory.span))
     return max(found, key=lambda item: item[0])
+
+
+@warning("GP128", When.MORE_WITH_STATE)
+def stripes_beyond_volumes(context: Context) -> Iterator[Hit]:
+    for group in context.groups if context.declares(*shared.STRIPES) else ():
+        promised, counts = group.hardware.volume_count if group.hardware else None, list[int]()
+        if promised is None:  # those that were read
+            counts = [own_pool(context, group, node).count for node in context.members.nodes_in(group)]
+        volumes = promised if promised is not None else min(filter(None, counts), default=float("inf"))
+        leaves = () if context.exclusive(group) else (context.effective(group, path) for path in shared.STRIPES)
+        for leaf in leaves:
+            if leaf is not None and leaf.number > volumes:
+                has = f"{count(int(volumes), 'volume')} ({'there now' if promised is None else 'promised'})"
+                message = f"{leaf.dotted} is {leaf.value}, but group {group.name} has {has}"
+                promise = group.hardware if promised is not None else None
+                related = (Related(promise.span, "promised here"),) if promise else ()
+                yield hit(group, message, leaf.span, f"write at most {volumes}", related)
+
+
+@information("GP129")
+def stripes_ignored(context: Context) -> Iterator[Hit]:
+    for declared in context.cluster_and_groups:
+        leaf = context.own(declared, shared.STRIPES[0])
+        exclusive = context.exclusive(declared) if leaf is not None else None
+        if exclusive is not None and leaf is not None and leaf.number > 1:
+            message = "stripes has no effect: with exclusive storage a disk is striped over all its volumes"
+            yield hit(declared, message, leaf.span, "leave it out", see(exclusive.span, "exclusive storage is on here"))
+
+
+@warning("GP130")
+def meta_stripes(context: Context) -> Iterator[Hit]:
+    for declared, leaf in context.explicit_at(shared.STRIPES[2]):
+        if leaf.number > 1:
+            message = f"{leaf.value} stripes for metadata of 128 MiB: more disks to fail, and nothing gained"
+            yield hit(declared, message, leaf.span, "write 1")
