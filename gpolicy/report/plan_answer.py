@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from functools import partial
-from importlib import import_module
-from typing import Any, Final
+from typing import Final
 
 from gpolicy.allocator.cluster_data import Node
-from gpolicy.analysis.allocator_input import not_known
 from gpolicy.analysis.basis import node_uses
 from gpolicy.analysis.size_words import MINMAX
 from gpolicy.errors import GpolicyError
@@ -19,18 +16,18 @@ from gpolicy.findings import Accepted, Severity
 from gpolicy.ganeti.releases import unknown_release
 from gpolicy.ganeti.vocabulary import TakesEffect
 from gpolicy.impact.comparison import Sides, ViolationChange
-from gpolicy.impact.impact import PARTS, Impact, LocationChange, RedundancyChange
+from gpolicy.impact.impact import Impact, LocationChange, RedundancyChange
 from gpolicy.plan.built_in_guards import GuardResult, can_be_allowed
 from gpolicy.plan.changes import MAY_VIOLATE, NAME, TAGS, Change, ChangeAction, Risk
 from gpolicy.plan.plan import Plan
 from gpolicy.plan.step import Step
 from gpolicy.policy.source_file import Files
-from gpolicy.printable import Tone, count, listed, some
+from gpolicy.printable import Tone, count, some
 from gpolicy.report import answer, values_text
 from gpolicy.report.capacity_section import headline, headline_falls
 from gpolicy.report.findings_text import accepted_figure, accepted_section
+from gpolicy.report.impact_sections import impact_section, remedy_figures, unknown_in
 from gpolicy.report.pictures import MEMORY, GroupPicture, domain_pictures, group_pictures, spec_pictures
-from gpolicy.report.remedy_section import remedy_figures
 from gpolicy.report.values_text import amount, change_words, full_verdict, pair_changes, tag_changes
 
 _MOST_GUARDS: Final = 2
@@ -157,14 +154,6 @@ def _remarks(change: Change, *, none_newly: bool) -> Iterator[answer.Line]:
     if change.reason:
         newly = "; none newly does" if none_newly and change.reason == MAY_VIOLATE else ""
         yield answer.Line(f"{change.risk} risk: {change.reason}{newly}", tone=_RISKS.get(change.risk, Tone.QUIET))
-
-
-def impact_section(known: Impact) -> answer.Section:
-    """Return the impact: a section for each part, and why some are unknown."""
-    gaps = [answer.Entry(f"{title}: not known: {reason}") for title, reason in unknown_parts(known)]
-    return answer.Section(
-        "impact", "What it costs", [answer.Entries("part", gaps)], sections=tuple(impact_sections(known))
-    )
 
 
 def _pictures(plan: Plan, known: Impact | None, sides: Sides) -> Iterator[list[answer.Picture]]:
@@ -322,49 +311,3 @@ def _guards(plan: Plan, *, worse: bool) -> answer.Figure:
     otherwise = in_the_way if all_of_them else "the policy declares none"
     said = "" if failed else detail or otherwise
     return answer.Figure("guards", value, said, tone if all_of_them else Tone.PLAIN, "guards")
-
-
-# --- what it costs ---
-
-_ORDER: Final = sorted(PARTS, key=lambda part: part != "capacity")
-"""Capacity comes first: readers look for it."""
-_OF_GROUPS: Final = ("capacity", "redundancy", "remedy", "resource_model")
-"""The parts that leave out groups that are not known."""
-
-
-def impact_sections(impact: Impact) -> Iterator[answer.Section]:
-    """Yield the sections of the known parts. What could not be looked at comes first in each."""
-    measured = [known for known in (impact.capacity, impact.redundancy) if known is not None]
-    reasons = {group: reason for known in measured for group, reason in known.unavailable.items() if group}
-    for part in _ORDER:
-        known = getattr(impact, part)
-        if known is not None:
-            section: answer.Section = getattr(_module(part), f"{part}_section")(known)
-            unknown = (*(not_known(reasons) if part in _OF_GROUPS else ()), *section.unknown)
-            if unknown:
-                summary = "; ".join(filter(None, (*unknown, section.summary)))
-                weight = max(section.weight, answer.Weight.CHANGED)
-                section = replace(section, unknown=unknown, summary=summary, weight=weight)
-            yield section
-
-
-def unknown_in(impact: Impact | None, sections: Iterable[answer.Section]) -> tuple[str, ...]:
-    """Return what was not looked at, in sentences; `sections` are those of the impact."""
-    if impact is None:
-        return ("what the changes do was not looked at",)
-    by_reason: dict[str, list[str]] = {}
-    for title, reason in unknown_parts(impact):
-        by_reason.setdefault(reason, []).append(title.lower())
-    of_parts = [f"not known: {listed(titles)} ({reason})" for reason, titles in by_reason.items()]
-    return (*dict.fromkeys(text for section in sections for text in section.unknown), *of_parts)
-
-
-def unknown_parts(impact: Impact) -> Iterator[tuple[str, str]]:
-    """Yield title and reason of each unknown part."""
-    for part in _ORDER:
-        if getattr(impact, part) is None:
-            yield _module(part).TITLE, impact.unavailable.get(part, "not computed")
-
-
-def _module(part: str) -> Any:
-    return import_module(f"gpolicy.report.{part}_section")
