@@ -38,6 +38,7 @@ _MANY: Final = 3  # instances with one reason that share a row
 def evacuate_answer(report: evacuation.EvacuationReport, *, is_kept: bool = False) -> answer.Answer:
     """Return how nodes or a group are emptied. `is_kept`: the moves are written to a file."""
     bad = report.stays or report.objections
+    said = "\n".join(map(_why, report.stays))  # in htools' words
     is_new = bool(report.moved) and not report.objections and not is_kept
     rate = f"time: {answer.size(report.asked.rate)} of disk a second for each job (--rate)"
     return answer.Answer(
@@ -68,15 +69,9 @@ def evacuate_answer(report: evacuation.EvacuationReport, *, is_kept: bool = Fals
             *report.notes,
         ),
         next=(*_more(report), *_first(report), _TO_APPLY if is_new else ""),
-        terms=_failures(report),
+        terms=tuple((word, meaning) for word, meaning in FAILURES.items() if word in said),
         rows_with="with --all-candidates, or in --format json",
     )
-
-
-def _failures(report: evacuation.EvacuationReport) -> tuple[tuple[str, str], ...]:
-    """Return htools' words for what keeps instances where they are, each with its meaning."""
-    said = "\n".join(map(_why, report.stays))
-    return tuple((word, meaning) for word, meaning in FAILURES.items() if word in said)
 
 
 def _reboot(report: evacuation.EvacuationReport) -> Iterator[answer.Figure]:

@@ -18,17 +18,16 @@ from gpolicy.ganeti.vocabulary import TakesEffect
 from gpolicy.impact.comparison import Sides, ViolationChange
 from gpolicy.impact.impact import Impact, LocationChange, RedundancyChange
 from gpolicy.plan.built_in_guards import GuardResult, can_be_allowed
-from gpolicy.plan.changes import MAY_VIOLATE, NAME, TAGS, Change, ChangeAction, Risk
+from gpolicy.plan.changes import MAY_VIOLATE, MEMBERSHIP, NAME, TAGS, Change, ChangeAction, Risk, words
 from gpolicy.plan.plan import Plan
 from gpolicy.plan.step import Step
 from gpolicy.policy.source_file import Files
-from gpolicy.printable import Tone, count, some
+from gpolicy.printable import Tone, count, named, some
 from gpolicy.report import answer, values_text
 from gpolicy.report.capacity_section import headline, headline_falls
 from gpolicy.report.findings_text import accepted_figure, accepted_section
 from gpolicy.report.impact_sections import impact_section, remedy_figures, unknown_in
 from gpolicy.report.pictures import MEMORY, GroupPicture, domain_pictures, group_pictures, spec_pictures
-from gpolicy.report.values_text import amount, change_words, full_verdict, pair_changes, tag_changes
 
 _MOST_GUARDS: Final = 2
 _WEIGHT_TONES: Final = {answer.Weight.WORSE: Tone.BAD, answer.Weight.CHANGED: Tone.PLAIN}
@@ -120,6 +119,52 @@ def plan_answer(
     )
 
 
+def verdict(plan: Plan) -> str:
+    """Return in a few words whether the plan may be carried out."""
+    errors = sum(item.severity == "error" for item in plan.findings)
+    if errors:
+        return f"No plan: the policy has {count(errors, 'error')} for this cluster"
+    failed = sum(not guard.ok for guard in plan.guards)
+    if failed:
+        return f"Not to be applied: {count(failed, 'guard')} of {len(plan.guards)} {'fails' if failed == 1 else 'fail'}"
+    if plan.changes:
+        allowed = sum(guard.allowed for guard in plan.guards)
+        return f"Can be applied, {count(allowed, 'guard')} overridden" if allowed else "Can be applied"
+    if plan.left_out:
+        return f"No changes in this part of the plan: {count(len(plan.left_out), 'change')} left out"
+    if plan.unreadable:
+        return "No changes in what was compared"
+    return "No changes: the cluster is what the policy declares"
+
+
+def full_verdict(plan: Plan, impact: Impact | None, sections: Iterable[answer.Section]) -> str:
+    """Return the verdict with what gets worse; `sections` are those of the impact."""
+    change = impact.capacity if impact else None
+    emptied = [item.group or "" for item in change.groups if item.emptied] if change else []
+    told = [f"{named('group', emptied)} would take no new instance"] if emptied else []
+    if not plan.safe:
+        return "; ".join((verdict(plan), *told))
+    worse = (item for item in sections if item.weight is answer.Weight.WORSE)
+    told += [item.worse or _worse_rows(item) for item in worse if not (emptied and item.key == "capacity")]
+    return verdict(plan) + (f", but worse: {'; '.join(told)}" if told else "")
+
+
+def _worse_rows(section: answer.Section) -> str:
+    """Return the title of the first table that is worse, with the name of its first row."""
+    table = next((table for table in section.tables if table.weight is answer.Weight.WORSE), None)
+    if table is None:
+        return section.title.lower()
+    name = next((answer.plain_text(cell, 1) for cell in table.rows[0] if isinstance(cell, answer.Name)), "")
+    more = f" and {len(table) - 1:,} more" if len(table) > 1 else ""
+    return f"{table.title[0].lower()}{table.title[1:]}: {name}{more}"
+
+
+def amount(plan: Plan) -> str:
+    """Return how much there is of the plan: 3 changes in 2 steps."""
+    much = f"{count(len(plan.changes), 'change')} in {count(len(plan.steps), 'step')}"
+    return f"{much}, {len(plan.left_out):,} left out" if plan.left_out else much
+
+
 def _changes(plan: Plan, known: Impact | None, pictures: Iterable[answer.Picture]) -> answer.Section:
     """Return the changes by object, and the pictures of sizes; the summary names the objects that change most."""
     counts = Counter(change.object for change in plan.changes).most_common()
@@ -143,6 +188,49 @@ def _change(change: Change, *, none_newly: bool) -> answer.Entry:
     lines = [answer.Line(text, mark=mark.strip("#"), tone=_TONES[mark.strip("#")]) for mark, text in items]
     below = (*lines, *_remarks(change, none_newly=none_newly))
     return answer.Entry(change_words(change), mark=sign, tone=_TONES[sign], under=(change.object, ""), below=below)
+
+
+def change_words(change: Change) -> str:
+    """Return the change of one value, name, membership or set of tags."""
+    match change.path, change.action:
+        case path, ChangeAction.CREATE if path == NAME:
+            return f"create group {change.object_name}"
+        case path, ChangeAction.REMOVE if path == NAME:
+            return f"remove group {change.before}"
+        case path, _ if path == NAME:
+            return f"rename from {change.before}"
+        case path, _ if path == MEMBERSHIP:
+            return f"move from group {change.before} to {change.after}"
+        case path, _ if path == MINMAX and change.before is None and change.effective_before is not None:
+            return "ipolicy.minmax: own sizes in place of the cluster's"
+        case path, _ if path == MINMAX and change.after is None:
+            return "ipolicy.minmax: the cluster's sizes in place of its own"
+        case path, _ if path in (MINMAX, TAGS):
+            return ".".join(path)
+    path, name = change.path, ".".join(change.path)
+    before, after = values_text.value_text(path, change.before), values_text.value_text(path, change.after)
+    if change.before is None and change.effective_before is not None:
+        before = f"{values_text.value_text(path, change.effective_before)} (inherited)"
+    if change.after is None:
+        after = f"inherit ({values_text.value_text(path, change.effective_after)})"
+    return f"{name}: {before} → {after}"
+
+
+def tag_changes(change: Change) -> Iterator[tuple[str, str]]:
+    """Yield each tag that is removed or added, with its sign."""
+    before, after = words(change.before), words(change.after)
+    yield from (("-", tag) for tag in before if tag not in after)
+    yield from (("+", tag) for tag in after if tag not in before)
+
+
+def pair_changes(change: Change) -> Iterator[tuple[str, str]]:
+    """Yield the lines of effective sizes with their sign: -, +, a space for one that stays, # for a remark."""
+    old = values_text.pair_lines(change.effective_before if change.before is None else change.before)
+    new = values_text.pair_lines(change.effective_after if change.after is None else change.after)
+    yield from (("-", line) for line in old if line not in new)
+    yield from ((" ", line) if line in old else ("+", line) for line in new)
+    if old != new and sorted(old) == sorted(new):
+        yield "#", "same sizes, other order"
 
 
 def _remarks(change: Change, *, none_newly: bool) -> Iterator[answer.Line]:
