@@ -197,7 +197,7 @@ def read_observed(written: Record) -> Observed:
 def read_effect(written: Record) -> Effect:
     """Return what a command does to one leaf."""
     path = _keys(written)
-    return Effect(check_text(written, "object"), path, _value(written, path, "before"), _value(written, path, "after"))
+    return Effect(_object(written), path, _value(written, path, "before"), _value(written, path, "after"))
 
 
 def _guard(written: Record) -> GuardResult:

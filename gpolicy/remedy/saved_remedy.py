@@ -374,8 +374,5 @@ def _supposed(written: Record) -> Supposed | None:
     if written.fields.get("supposes") is None:
         return None
     supposes = written.record("supposes")
-    items = supposes.objects("effects")
-    effects = tuple(map(plan_file.read_effect, items))
-    for effect, item in zip(effects, items, strict=True):
-        plan_file.checked_object(effect.object, item.where)
+    effects = tuple(map(plan_file.read_effect, supposes.objects("effects")))
     return Supposed(plan_file.check_text(supposes, "file"), supposes.flag("is_plan"), effects)

@@ -239,19 +239,17 @@ def _share_left(row: FitChange) -> tuple[float, int]:
 
 
 def _worst(moved: Sequence[GroupCapacityChange]) -> str:
+    """Return which row loses most, how much, and what keeps out the next instance; empty if none does."""
     lost = _losses(moved)
-    more = f", and {len(lost) - 1} more" if len(lost) > 1 else ""
-    return f"{_loss_words(*lost[0])}{more}" if lost else ""
-
-
-def _loss_words(item: GroupCapacityChange, row: FitChange) -> str:
-    """Return which row loses, how much, and what keeps out the next instance."""
+    if not lost:
+        return ""
+    (item, row), more = lost[0], f", and {len(lost) - 1} more" if len(lost) > 1 else ""
     then = row.worst_after
     of_old_size = row.before is not None and then is row.old_size_after
     old = f" of {_counted(row, 0)}" if of_old_size else ""
     where = f"group {item.group}" if item.group else "the cluster"
     why = f" ({_why(then.binding.cause)})" if then else ""
-    return f"{pair_title(row.name)} in {where} {_fits(row.before)} → {_fits(then)}{old}{why}"
+    return f"{pair_title(row.name)} in {where} {_fits(row.before)} → {_fits(then)}{old}{why}{more}"
 
 
 def _why(cause: Cause) -> str:

@@ -30,7 +30,8 @@ def drift_answer(report: DriftReport, sources: Files, *, of: str, wrote: WriteBa
     `sources` are its files, to show the lines that findings are about. With `wrote`, which says what was written into
     the policy, `report` is what is left.
     """
-    summary, source = _summary(report), describe_source(report.source, report.snapshot)
+    summary, source = count(len(report.drift), "difference"), describe_source(report.source, report.snapshot)
+    summary += f", {len(report.accepted)} accepted" if report.accepted else ""
     none = "None: the cluster is as declared"
     if report.accepted:
         ends = sorted(str(item.waiver.until) for item in report.accepted)
@@ -174,13 +175,6 @@ def _sentence(drift: Drift) -> str:
     sizes = drift.path == MINMAX
     own = "; ".join(pair_lines(drift.declared)) if sizes else value_text(drift.path, drift.declared)
     return f"{drift.name}: found {_live(drift)}, declared {own}"
-
-
-def _summary(report: DriftReport) -> str:
-    parts = [count(len(report.drift), "difference")]
-    if report.accepted:
-        parts.append(f"{len(report.accepted)} accepted")
-    return ", ".join(parts)
 
 
 _OBJECT: Final = {"type": "string", "pattern": "^(cluster$|(group|node)/)"}

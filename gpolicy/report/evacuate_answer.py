@@ -31,12 +31,15 @@ _TRIED: Final = re.compile(r"Group (\S+)(?: \(\w+\))?: (?:error |No valid alloca
 _COUNTED: Final = re.compile(rf"({'|'.join(REFUSALS)}): (\d+)")
 """How hail counts refused candidates."""
 _STOPPED: Final = "the search ended early, by --seconds or Ctrl-C: what was not looked at may move, too"
+_TO_APPLY: Final = "next: add --save FILE for gpolicy apply, or --script FILE"
 _MANY: Final = 3  # instances with one reason that share a row
 
 
 def evacuate_answer(report: evacuation.EvacuationReport, *, is_kept: bool = False) -> answer.Answer:
     """Return how nodes or a group are emptied. `is_kept`: the moves are written to a file."""
     bad = report.stays or report.objections
+    said = "\n".join(map(_why, report.stays))  # in htools' words
+    is_new = bool(report.moved) and not report.objections and not is_kept
     rate = f"time: {answer.size(report.asked.rate)} of disk a second for each job (--rate)"
     return answer.Answer(
         verb="evacuate",
@@ -65,16 +68,10 @@ def evacuate_answer(report: evacuation.EvacuationReport, *, is_kept: bool = Fals
             *_first(report),
             *report.notes,
         ),
-        next=(*_more(report), *_first(report), *(() if is_kept else _to_apply(report))),
-        terms=_failures(report),
+        next=(*_more(report), *_first(report), _TO_APPLY if is_new else ""),
+        terms=tuple((word, meaning) for word, meaning in FAILURES.items() if word in said),
         rows_with="with --all-candidates, or in --format json",
     )
-
-
-def _failures(report: evacuation.EvacuationReport) -> tuple[tuple[str, str], ...]:
-    """Return htools' words for what keeps instances where they are, each with its meaning."""
-    said = "\n".join(map(_why, report.stays))
-    return tuple((word, meaning) for word, meaning in FAILURES.items() if word in said)
 
 
 def _reboot(report: evacuation.EvacuationReport) -> Iterator[answer.Figure]:
@@ -102,11 +99,6 @@ def _first(report: evacuation.EvacuationReport) -> Iterator[str]:
         yield f"{report.master} is the master: run gnt-cluster master-failover on another node first"
     elif report.group is None and report.asked.mode is EvacuationMode.ALL and report.leaving:
         yield f"gnt-node modify --drained yes {report.leaving[0]} keeps new instances away"
-
-
-def _to_apply(report: evacuation.EvacuationReport) -> Iterator[str]:
-    if report.moved and not report.objections:
-        yield "next: add --save FILE for gpolicy apply, or --script FILE"
 
 
 def _verdict(report: evacuation.EvacuationReport) -> str:
@@ -259,18 +251,20 @@ def _short(report: evacuation.EvacuationReport) -> Iterator[str]:
         )
 
 
-JOB_STEP: Final = Shape(tuple).with_keys(
-    what=Key({"enum": ["migrate", "fail over", "copy disks"]}, 0), argv=Key(TEXTS, 1)
-)
+_STEP: Final = Shape(tuple).with_keys(what=Key({"enum": ["migrate", "fail over", "copy disks"]}, 0), argv=Key(TEXTS, 1))
+JOB_KEYS: Final[dict[str, Any]] = {
+    "job_set": FROM_ONE,
+    "before": "nodes_before",
+    "after": "nodes_after",
+    "copied": COUNT,
+    "steps": Key(Many(_STEP), lambda item: list(item.steps)),
+}
+"""The forms of what each job has."""
 _MOVED: Final = Shape(evacuation.MovedInstance).with_keys(
     "instance template request job_set group before after copied steps candidates",
     request=FROM_ONE,
-    job_set=FROM_ONE,
-    before="nodes_before",
-    after="nodes_after",
-    copied=COUNT,
-    steps=Key(Many(JOB_STEP), lambda item: list(item.steps)),
     candidates=CANDIDATE,
+    **JOB_KEYS,
 )
 EVACUATE_DOCUMENT: Final = Document(
     "gpolicy evacuate --format json",

@@ -107,10 +107,8 @@ def _rows(events: Iterable[Record]) -> list[list[str]]:
         row = [(event.text_or_none("time") or "")[:19].replace("T", " "), NOTHING, "", name.removeprefix("cluster-")]
         match name:
             case journals.EventName.BEGIN:
-                row[2:] = (
-                    f"to {event.text_or_none('destination') or 'all clusters'}",
-                    journals.direction_of(event).value,
-                )
+                row[2] = f"to {event.text_or_none('destination') or 'all clusters'}"
+                row[3] = journals.direction_of(event).value
             case journals.EventName.STARTED:
                 row[2:] = event.text("title"), "begun"
                 attempts[step] = row

@@ -73,7 +73,7 @@ WIDTH: Final = 100
 """The columns of a line: a longer sentence is broken, a longer source line is clipped around the error."""
 
 _ALSO: Final = 2  # what follows from a finding and is shown without details
-_TAB: Final = 4
+_TAB: Final = " " * 4
 _ELLIPSIS: Final = "…"
 _NEAR: Final = 4  # widths of a line, before and after the place: text farther away is never shown
 TONES: Final = {Severity.ERROR: Tone.BAD, Severity.WARNING: Tone.CAREFUL, Severity.INFO: Tone.NOTED}
@@ -178,15 +178,16 @@ class _Writer:
 
     def _excerpt(self, span: Span, tone: Tone) -> Iterator[str]:
         """Yield the line that `span` begins on, and a line of carets; nothing if the file is not at hand."""
-        line = self._line(span.file, span.line)
-        if line is None:
+        source = self._sources.get(span.file)
+        if source is None or not 0 < span.line <= source.line_count:
             return
+        line = source.line(span.line)
         end = span.end_column if span.end_line == span.line else len(line) + 1
         near = _NEAR * self._width
         cut = max(min(span.column - 1, len(line)) - near, 0)  # a line may be megabytes long, with thousands of findings
         piece = line[cut : cut + 2 * near]
         is_plain = piece.isascii() and piece.isprintable()  # most are: then each letter is one column
-        cells = list(piece) if is_plain else [_cell(letter) for letter in piece]
+        cells = list(piece) if is_plain else [_TAB if letter == "\t" else printable(letter) for letter in piece]
         wide = [1] * len(cells) if is_plain else [columns(cell) for cell in cells]
         start = min(span.column - 1 - cut, len(cells))
         stop = max(min(end - 1 - cut, len(cells)), start)
@@ -199,15 +200,6 @@ class _Writer:
         yield f"{gutter}{left}{''.join(cells[first:last])}{right}".rstrip()
         carets = "^" * max(under, 1)
         yield f"{' ' * (len(gutter) - 2)}| {' ' * (len(left) + before)}{self._paint(tone, carets)}"
-
-    def _line(self, file: str, number: int) -> str | None:
-        source = self._sources.get(file)
-        return source.line(number) if source and 0 < number <= source.line_count else None
-
-
-def _cell(letter: str) -> str:
-    """Return how one character of a source line is shown."""
-    return " " * _TAB if letter == "\t" else printable(letter)
 
 
 def _window(widths: list[int], start: int, stop: int, width: int) -> tuple[int, int]:

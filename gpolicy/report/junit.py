@@ -90,17 +90,13 @@ def outcomes_junit(outcomes: Sequence[Outcome]) -> str:
         found = tally(together)
         suites.append(_suite(file, found.tests, found.failed, found.errors))
         for outcome in together:
-            _add_problem(_case(suites[-1], outcome.name, file), outcome)
+            case = _case(suites[-1], outcome.name, file)
+            lines = [line.text for line in reasons(outcome)]
+            if outcome.error is not None:
+                _add(case, "error", outcome.error, lines)
+            elif not outcome.ok:
+                _add(case, "failure", outcome.failures[0].sentence, lines)
     return _document(suites)
-
-
-def _add_problem(case: Element, outcome: Outcome) -> None:
-    """Say in a case why the test failed, or could not run."""
-    lines = [line.text for line in reasons(outcome)]
-    if outcome.error is not None:
-        _add(case, "error", outcome.error, lines)
-    elif not outcome.ok:
-        _add(case, "failure", outcome.failures[0].sentence, lines)
 
 
 # --- XML ---------------------------------------------------------------------------------------------------------

@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from functools import partial
-from importlib import import_module
-from typing import Any, Final
+from typing import Final
 
 from gpolicy.allocator.cluster_data import Node
-from gpolicy.analysis.allocator_input import not_known
 from gpolicy.analysis.basis import node_uses
 from gpolicy.analysis.size_words import MINMAX
 from gpolicy.errors import GpolicyError
@@ -19,19 +16,18 @@ from gpolicy.findings import Accepted, Severity
 from gpolicy.ganeti.releases import unknown_release
 from gpolicy.ganeti.vocabulary import TakesEffect
 from gpolicy.impact.comparison import Sides, ViolationChange
-from gpolicy.impact.impact import PARTS, Impact, LocationChange, RedundancyChange
+from gpolicy.impact.impact import Impact, LocationChange, RedundancyChange
 from gpolicy.plan.built_in_guards import GuardResult, can_be_allowed
-from gpolicy.plan.changes import MAY_VIOLATE, NAME, TAGS, Change, ChangeAction, Risk
+from gpolicy.plan.changes import MAY_VIOLATE, MEMBERSHIP, NAME, TAGS, Change, ChangeAction, Risk, words
 from gpolicy.plan.plan import Plan
 from gpolicy.plan.step import Step
 from gpolicy.policy.source_file import Files
-from gpolicy.printable import Tone, count, listed, some
+from gpolicy.printable import Tone, count, named, some
 from gpolicy.report import answer, values_text
 from gpolicy.report.capacity_section import headline, headline_falls
 from gpolicy.report.findings_text import accepted_figure, accepted_section
+from gpolicy.report.impact_sections import impact_section, remedy_figures, unknown_in
 from gpolicy.report.pictures import MEMORY, GroupPicture, domain_pictures, group_pictures, spec_pictures
-from gpolicy.report.remedy_section import remedy_figures
-from gpolicy.report.values_text import amount, change_words, full_verdict, pair_changes, tag_changes
 
 _MOST_GUARDS: Final = 2
 _WEIGHT_TONES: Final = {answer.Weight.WORSE: Tone.BAD, answer.Weight.CHANGED: Tone.PLAIN}
@@ -123,6 +119,52 @@ def plan_answer(
     )
 
 
+def verdict(plan: Plan) -> str:
+    """Return in a few words whether the plan may be carried out."""
+    errors = sum(item.severity == "error" for item in plan.findings)
+    if errors:
+        return f"No plan: the policy has {count(errors, 'error')} for this cluster"
+    failed = sum(not guard.ok for guard in plan.guards)
+    if failed:
+        return f"Not to be applied: {count(failed, 'guard')} of {len(plan.guards)} {'fails' if failed == 1 else 'fail'}"
+    if plan.changes:
+        allowed = sum(guard.allowed for guard in plan.guards)
+        return f"Can be applied, {count(allowed, 'guard')} overridden" if allowed else "Can be applied"
+    if plan.left_out:
+        return f"No changes in this part of the plan: {count(len(plan.left_out), 'change')} left out"
+    if plan.unreadable:
+        return "No changes in what was compared"
+    return "No changes: the cluster is what the policy declares"
+
+
+def full_verdict(plan: Plan, impact: Impact | None, sections: Iterable[answer.Section]) -> str:
+    """Return the verdict with what gets worse; `sections` are those of the impact."""
+    change = impact.capacity if impact else None
+    emptied = [item.group or "" for item in change.groups if item.emptied] if change else []
+    told = [f"{named('group', emptied)} would take no new instance"] if emptied else []
+    if not plan.safe:
+        return "; ".join((verdict(plan), *told))
+    worse = (item for item in sections if item.weight is answer.Weight.WORSE)
+    told += [item.worse or _worse_rows(item) for item in worse if not (emptied and item.key == "capacity")]
+    return verdict(plan) + (f", but worse: {'; '.join(told)}" if told else "")
+
+
+def _worse_rows(section: answer.Section) -> str:
+    """Return the title of the first table that is worse, with the name of its first row."""
+    table = next((table for table in section.tables if table.weight is answer.Weight.WORSE), None)
+    if table is None:
+        return section.title.lower()
+    name = next((answer.plain_text(cell, 1) for cell in table.rows[0] if isinstance(cell, answer.Name)), "")
+    more = f" and {len(table) - 1:,} more" if len(table) > 1 else ""
+    return f"{table.title[0].lower()}{table.title[1:]}: {name}{more}"
+
+
+def amount(plan: Plan) -> str:
+    """Return how much there is of the plan: 3 changes in 2 steps."""
+    much = f"{count(len(plan.changes), 'change')} in {count(len(plan.steps), 'step')}"
+    return f"{much}, {len(plan.left_out):,} left out" if plan.left_out else much
+
+
 def _changes(plan: Plan, known: Impact | None, pictures: Iterable[answer.Picture]) -> answer.Section:
     """Return the changes by object, and the pictures of sizes; the summary names the objects that change most."""
     counts = Counter(change.object for change in plan.changes).most_common()
@@ -148,6 +190,49 @@ def _change(change: Change, *, none_newly: bool) -> answer.Entry:
     return answer.Entry(change_words(change), mark=sign, tone=_TONES[sign], under=(change.object, ""), below=below)
 
 
+def change_words(change: Change) -> str:
+    """Return the change of one value, name, membership or set of tags."""
+    match change.path, change.action:
+        case path, ChangeAction.CREATE if path == NAME:
+            return f"create group {change.object_name}"
+        case path, ChangeAction.REMOVE if path == NAME:
+            return f"remove group {change.before}"
+        case path, _ if path == NAME:
+            return f"rename from {change.before}"
+        case path, _ if path == MEMBERSHIP:
+            return f"move from group {change.before} to {change.after}"
+        case path, _ if path == MINMAX and change.before is None and change.effective_before is not None:
+            return "ipolicy.minmax: own sizes in place of the cluster's"
+        case path, _ if path == MINMAX and change.after is None:
+            return "ipolicy.minmax: the cluster's sizes in place of its own"
+        case path, _ if path in (MINMAX, TAGS):
+            return ".".join(path)
+    path, name = change.path, ".".join(change.path)
+    before, after = values_text.value_text(path, change.before), values_text.value_text(path, change.after)
+    if change.before is None and change.effective_before is not None:
+        before = f"{values_text.value_text(path, change.effective_before)} (inherited)"
+    if change.after is None:
+        after = f"inherit ({values_text.value_text(path, change.effective_after)})"
+    return f"{name}: {before} → {after}"
+
+
+def tag_changes(change: Change) -> Iterator[tuple[str, str]]:
+    """Yield each tag that is removed or added, with its sign."""
+    before, after = words(change.before), words(change.after)
+    yield from (("-", tag) for tag in before if tag not in after)
+    yield from (("+", tag) for tag in after if tag not in before)
+
+
+def pair_changes(change: Change) -> Iterator[tuple[str, str]]:
+    """Yield the lines of effective sizes with their sign: -, +, a space for one that stays, # for a remark."""
+    old = values_text.pair_lines(change.effective_before if change.before is None else change.before)
+    new = values_text.pair_lines(change.effective_after if change.after is None else change.after)
+    yield from (("-", line) for line in old if line not in new)
+    yield from ((" ", line) if line in old else ("+", line) for line in new)
+    if old != new and sorted(old) == sorted(new):
+        yield "#", "same sizes, other order"
+
+
 def _remarks(change: Change, *, none_newly: bool) -> Iterator[answer.Line]:
     """Yield what there is to say of a change; `none_newly`: no existing instance newly violates the policy."""
     if change.takes_effect is not TakesEffect.AT_ONCE and change.path != TAGS:
@@ -157,14 +242,6 @@ def _remarks(change: Change, *, none_newly: bool) -> Iterator[answer.Line]:
     if change.reason:
         newly = "; none newly does" if none_newly and change.reason == MAY_VIOLATE else ""
         yield answer.Line(f"{change.risk} risk: {change.reason}{newly}", tone=_RISKS.get(change.risk, Tone.QUIET))
-
-
-def impact_section(known: Impact) -> answer.Section:
-    """Return the impact: a section for each part, and why some are unknown."""
-    gaps = [answer.Entry(f"{title}: not known: {reason}") for title, reason in unknown_parts(known)]
-    return answer.Section(
-        "impact", "What it costs", [answer.Entries("part", gaps)], sections=tuple(impact_sections(known))
-    )
 
 
 def _pictures(plan: Plan, known: Impact | None, sides: Sides) -> Iterator[list[answer.Picture]]:
@@ -322,49 +399,3 @@ def _guards(plan: Plan, *, worse: bool) -> answer.Figure:
     otherwise = in_the_way if all_of_them else "the policy declares none"
     said = "" if failed else detail or otherwise
     return answer.Figure("guards", value, said, tone if all_of_them else Tone.PLAIN, "guards")
-
-
-# --- what it costs ---
-
-_ORDER: Final = sorted(PARTS, key=lambda part: part != "capacity")
-"""Capacity comes first: readers look for it."""
-_OF_GROUPS: Final = ("capacity", "redundancy", "remedy", "resource_model")
-"""The parts that leave out groups that are not known."""
-
-
-def impact_sections(impact: Impact) -> Iterator[answer.Section]:
-    """Yield the sections of the known parts. What could not be looked at comes first in each."""
-    measured = [known for known in (impact.capacity, impact.redundancy) if known is not None]
-    reasons = {group: reason for known in measured for group, reason in known.unavailable.items() if group}
-    for part in _ORDER:
-        known = getattr(impact, part)
-        if known is not None:
-            section: answer.Section = getattr(_module(part), f"{part}_section")(known)
-            unknown = (*(not_known(reasons) if part in _OF_GROUPS else ()), *section.unknown)
-            if unknown:
-                summary = "; ".join(filter(None, (*unknown, section.summary)))
-                weight = max(section.weight, answer.Weight.CHANGED)
-                section = replace(section, unknown=unknown, summary=summary, weight=weight)
-            yield section
-
-
-def unknown_in(impact: Impact | None, sections: Iterable[answer.Section]) -> tuple[str, ...]:
-    """Return what was not looked at, in sentences; `sections` are those of the impact."""
-    if impact is None:
-        return ("what the changes do was not looked at",)
-    by_reason: dict[str, list[str]] = {}
-    for title, reason in unknown_parts(impact):
-        by_reason.setdefault(reason, []).append(title.lower())
-    of_parts = [f"not known: {listed(titles)} ({reason})" for reason, titles in by_reason.items()]
-    return (*dict.fromkeys(text for section in sections for text in section.unknown), *of_parts)
-
-
-def unknown_parts(impact: Impact) -> Iterator[tuple[str, str]]:
-    """Yield title and reason of each unknown part."""
-    for part in _ORDER:
-        if getattr(impact, part) is None:
-            yield _module(part).TITLE, impact.unavailable.get(part, "not computed")
-
-
-def _module(part: str) -> Any:
-    return import_module(f"gpolicy.report.{part}_section")

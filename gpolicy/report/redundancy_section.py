@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Final
 
 from gpolicy.analysis.losses import Loss
@@ -74,7 +74,13 @@ def _lost_sets(group: GroupRedundancy) -> list[tuple[str, ...]]:
 
 
 def _losses(title: str, change: RedundancyChange, *, strained: bool) -> Table:
-    rows = [row for item in change.groups for row in _loss_rows(item, strained=strained)]
+    rows: list[tuple[Cell, ...]] = []
+    for item in change.groups:
+        for loss in item.after.losses if item.after else ():
+            since = _since(item, loss, strained=strained)
+            for homeless in loss.strained if strained else loss.homeless:
+                why = (f"{homeless.key}: {homeless.explanation}", homeless.detail)
+                rows.append((Name(item.group), Name(homeless.instance), names(loss.nodes), *why, since))
     new = any(row[-1] == "newly" for row in rows)
     weight = Weight.SAME if not new else Weight.CHANGED if strained else Weight.WORSE
     if rows and not strained:
@@ -82,16 +88,6 @@ def _losses(title: str, change: RedundancyChange, *, strained: bool) -> Table:
     if weight is Weight.SAME:
         title += ", as before"
     return Table(title, "instances", _LOSS_HEADINGS, rows, weight=weight, grouped=1)
-
-
-def _loss_rows(item: GroupRedundancyChange, *, strained: bool) -> Iterator[tuple[Cell, ...]]:
-    if item.after is None:
-        return
-    for loss in item.after.losses:
-        since = _since(item, loss, strained=strained)
-        for homeless in loss.strained if strained else loss.homeless:
-            why = (f"{homeless.key}: {homeless.explanation}", homeless.detail)
-            yield (Name(item.group), Name(homeless.instance), names(loss.nodes), *why, since)
 
 
 def _since(item: GroupRedundancyChange, loss: Loss, *, strained: bool) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any, Final
 
 from gpolicy.analysis.size_words import with_bound
@@ -121,6 +121,7 @@ def _moves(report: RemedyReport) -> answer.Section:
 
 
 def _row(step: RemedyStep, prepares: str) -> tuple[answer.Cell, ...]:
+    cures = Counter(fault.kind.value for fault in step.cures)
     return (
         f"{step.job_set}",
         answer.Name(step.instance),
@@ -129,14 +130,8 @@ def _row(step: RemedyStep, prepares: str) -> tuple[answer.Cell, ...]:
         answer.size(step.copied) if step.copied else answer.NOTHING,
         duration(step.seconds) if step.copied else answer.NOTHING,
         step.downtime or "none",
-        _cures(step.cures) or prepares,
+        ", ".join(kind if times == 1 else f"{times}x {kind}" for kind, times in cures.items()) or prepares,
     )
-
-
-def _cures(cures: Iterable[Fault]) -> str:
-    kinds = Counter(fault.kind.value for fault in cures)
-    words = [kind if times == 1 else f"{times}x {kind}" for kind, times in kinds.items()]
-    return ", ".join(words)
 
 
 def _commands(report: RemedyReport) -> answer.Section:

@@ -110,7 +110,9 @@ def _spec_rows(origin: Origin) -> Iterator[tuple[Cell, ...]]:
 def _note(value: EffectiveValue, item: EffectiveObject) -> str:
     if value.state is Declaration.UNMANAGED:
         source = value.origin.object if value.origin else ""
-        return f"from {source}, if it has none of its own" if _settable(value.path, item) else f"from {source}"
+        parameter = parameter_at(value.path)
+        can_be_own = parameter is not None and LEVELS[item.kind] in parameter.levels
+        return f"from {source}{', if it has none of its own' if can_be_own else ''}"
     if value.state is Declaration.INHERIT:
         return f"inherited from {value.origin.object}" if value.origin else "inherited"
     above = [other for other in value.overrides if other.object != item.label]
@@ -120,11 +122,6 @@ def _note(value: EffectiveValue, item: EffectiveObject) -> str:
     same = value.origin is not None and above[-1].value == value.origin.value
     what = "the same as" if same else f"over {_brief(value.path, above[-1].value)} of"
     return f"{own}, {what} {above[-1].object}"
-
-
-def _settable(path: Path, item: EffectiveObject) -> bool:
-    parameter = parameter_at(path)
-    return parameter is not None and LEVELS[item.kind] in parameter.levels
 
 
 _WRITTEN_AT: Final = Key(Maybe(PLACE), "span", inline=True)

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from gpolicy.evacuate.evacuation import HaltedInstance, Job, Upgrade, Wave, WavesReport, seconds_of
-from gpolicy.json_values import COUNT, FROM_ONE, Document, Key, Many, Shape
+from gpolicy.json_values import COUNT, Document, Key, Shape
 from gpolicy.printable import Tone, count
 from gpolicy.report import answer
 from gpolicy.report.capacity_json import head
-from gpolicy.report.evacuate_answer import JOB_HEADINGS, JOB_STEP, cells_of
+from gpolicy.report.evacuate_answer import JOB_HEADINGS, JOB_KEYS, cells_of
 from gpolicy.report.remedy_answer import duration
 
 _FEW: Final = 6
@@ -120,14 +120,7 @@ def _moves(report: WavesReport) -> answer.Section:
     return answer.Section("moves", "Moves", [table], weight=answer.Weight.DETAIL)
 
 
-_JOB: Final = Shape(Job).with_keys(
-    "instance template job_set before after copied steps",
-    job_set=FROM_ONE,
-    before="nodes_before",
-    after="nodes_after",
-    copied=COUNT,
-    steps=Key(Many(JOB_STEP), lambda job: list(job.steps)),
-)
+_JOB: Final = Shape(Job).with_keys("instance template job_set before after copied steps", **JOB_KEYS)
 WAVES_DOCUMENT: Final = Document(
     "gpolicy evacuate --in-turn --format json",
     head("1.0"),

@@ -27,11 +27,9 @@ def with_all(state: ClusterState, instances: Sequence[LiveInstance]) -> ClusterS
 
 def without(state: ClusterState, names: Sequence[str]) -> ClusterState:
     """Return `state` without these instances, and with their resources free on the nodes."""
-    gone = [state.instances[name] for name in names]
-    left = dict(state.instances)
-    for name in names:
-        del left[name]
-    return replace(state, nodes=_with_use(state, gone, -1), instances=left)
+    gone = {name: state.instances[name] for name in names}
+    left = {name: item for name, item in state.instances.items() if name not in gone}
+    return replace(state, nodes=_with_use(state, [*gone.values()], -1), instances=left)
 
 
 def elsewhere(state: ClusterState, placed: Mapping[str, Sequence[str]]) -> ClusterState:

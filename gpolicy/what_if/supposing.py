@@ -271,16 +271,14 @@ def _upgrade(upgrade: Upgrade, state: ClusterState) -> tuple[ClusterState, str]:
     nodes = matching("upgrade", upgrade.nodes, state.nodes, "node")
     for name in nodes:
         state = load.upgraded(state, name, dict(upgrade.amounts))
-    amounts = " and ".join(_amount_text(key, amount) for key, amount in upgrade.amounts.items())
-    return state, f"{amounts} in {'each of ' if len(nodes) > 1 else ''}{some(nodes)}"
+    said = []
+    for key, amount in upgrade.amounts.items():
+        number = exact_size(amount.number) if key in ("memory", "disk") else str(amount.number)
+        said.append(f"{number} {'more ' if amount.more else ''}{_UPGRADED[key]}")
+    return state, f"{' and '.join(said)} in {'each of ' if len(nodes) > 1 else ''}{some(nodes)}"
 
 
 _UPGRADED = {"memory": "of memory", "disk": "of disk", "cpus": "CPUs", "pvs": "physical volumes"}
-
-
-def _amount_text(key: str, amount: Amount) -> str:
-    number = exact_size(amount.number) if key in ("memory", "disk") else str(amount.number)
-    return f"{number} {'more ' if amount.more else ''}{_UPGRADED[key]}"
 
 
 def _offline(words: str, state: ClusterState) -> tuple[ClusterState, str]:

@@ -26,7 +26,7 @@ from gpolicy.impact.impact import resource_model_change
 from gpolicy.plan.diff import prospect
 from gpolicy.policy.loading import load_policy
 from gpolicy.policy.model import Policy
-from gpolicy.report.resource_model_section import resource_model_section
+from gpolicy.report.impact_sections import resource_model_section
 
 DATA = Path(__file__).parent.parent / "data" / "clusters"
 SIZE = "memory-size: 4G, cpu-count: 1, disk-size: 90G, disk-count: 1, nic-count: 1, spindle-use: 1"

@@ -24,7 +24,7 @@ from gpolicy.impact.capacity_change import capacity_change
 from gpolicy.impact.comparison import Sides
 from gpolicy.impact.impact import ResourceModelChange
 from gpolicy.progress import silent
-from gpolicy.report.resource_model_section import resource_model_section
+from gpolicy.report.impact_sections import resource_model_section
 from tests.analysis.hspace_cases import DATA, from_text, text_of
 from tests.impact.changes import resource_model_change
 

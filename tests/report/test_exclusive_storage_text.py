@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gpolicy.impact.exclusive_storage_change import ExclusiveStorageChange, GroupVolumes
 from gpolicy.report.answer import plain_text
-from gpolicy.report.exclusive_storage_section import exclusive_storage_section
+from gpolicy.report.impact_sections import exclusive_storage_section
 from tests.report.impact_samples import full_impact
 
 

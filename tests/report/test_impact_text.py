@@ -10,10 +10,12 @@ from gpolicy.impact.impact import PARTS, Impact, LocationChange, ResourceModelCh
 from gpolicy.printable import terminal_text
 from gpolicy.report.answer import Answer, Section, Table, plain_text, with_content
 from gpolicy.report.capacity_section import capacity_section, changed_groups
-from gpolicy.report.exclusive_storage_section import exclusive_storage_section
-from gpolicy.report.location_section import location_section
-from gpolicy.report.plan_answer import impact_section
-from gpolicy.report.resource_model_section import resource_model_section
+from gpolicy.report.impact_sections import (
+    exclusive_storage_section,
+    impact_section,
+    location_section,
+    resource_model_section,
+)
 from tests.report.impact_samples import capacity_change, full_impact, location, remedy_change, resource_model
 from tests.report.rendered import text_of
 

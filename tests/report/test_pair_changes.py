@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gpolicy.ganeti.vocabulary import Level, Value
 from gpolicy.plan.changes import Change, Risk
-from gpolicy.report.values_text import pair_changes
+from gpolicy.report.plan_answer import pair_changes
 from tests.report.plan_samples import pair
 
 SMALL, LARGE = pair(128, 1024), pair(4096, 8192)

@@ -13,7 +13,8 @@ from gpolicy.plan.plan import Plan
 from gpolicy.policy.kinds import Measure
 from gpolicy.printable import Tone
 from gpolicy.report.answer import Figure, Section, Weight
-from gpolicy.report.plan_answer import impact_section, plan_answer, plan_figures
+from gpolicy.report.impact_sections import impact_section
+from gpolicy.report.plan_answer import plan_answer, plan_figures
 from tests.plan.planned import cluster, plan_for
 from tests.report.impact_samples import SCORE, location, remedy_change
 

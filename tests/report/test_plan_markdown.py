@@ -17,8 +17,9 @@ from gpolicy.report.answer import Name
 from gpolicy.report.answer_markdown import marker
 from gpolicy.report.findings_text import findings_answer
 from gpolicy.report.forms import COMMENT_BUDGET, LEAST_BUDGET
+from gpolicy.report.impact_sections import impact_sections
 from gpolicy.report.markdown import LONGEST_TEXT, cell, code, prose, row, table_head
-from gpolicy.report.plan_answer import impact_sections, plan_answer
+from gpolicy.report.plan_answer import plan_answer
 from tests.report.impact_samples import full_impact
 from tests.report.plan_samples import HOSTILE, empty_plan, full_plan, hostile
 from tests.report.rendered import markdown_of, mentions, page_of_markdown, unfolded

@@ -8,7 +8,7 @@ import pytest
 
 from gpolicy.findings import Finding, Severity
 from gpolicy.plan.built_in_guards import GuardResult
-from gpolicy.report.values_text import verdict
+from gpolicy.report.plan_answer import verdict
 from gpolicy.resolve.desired import UNKNOWN_NODE
 from tests.plan.planned import cluster, plan_for
 
