@@ -11,7 +11,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gpolicy.analysis.capacity import CapacityReport as CapacityReport
     from gpolicy.analysis.place_report import PlaceReport as PlaceReport
-    from gpolicy.cluster.sources import read_state as read_state
+    from gpolicy.cluster.sources import SourceOptions as SourceOptions, read_state as read_state
+    from gpolicy.cluster.state import ClusterState as ClusterState
     from gpolicy.cluster.terms import Limits as Limits
     from gpolicy.drift.comparing import DriftReport as DriftReport
     from gpolicy.errors import GpolicyError as GpolicyError
@@ -20,7 +21,9 @@ if TYPE_CHECKING:
         EvacuationRequest as EvacuationRequest,
         WavesReport as WavesReport,
     )
+    from gpolicy.findings import Finding as Finding
     from gpolicy.growth.filling_up import GrowthReport as GrowthReport
+    from gpolicy.plan.changes import Part as Part
     from gpolicy.plan.plan import Plan as Plan
     from gpolicy.plan.plan_file import read_plan as read_plan
     from gpolicy.policy.loading import load_policy as load_policy
@@ -28,7 +31,9 @@ if TYPE_CHECKING:
     from gpolicy.progress import Stop as Stop, after as after, after_work as after_work
     from gpolicy.remedy.remedy import RemedyReport as RemedyReport
     from gpolicy.render.script import render_script as render_script
+    from gpolicy.show.effective_policy import EffectivePolicy as EffectivePolicy
     from gpolicy.suggest.suggestion import SuggestReport as SuggestReport, SuggestRequest as SuggestRequest
+    from gpolicy.testing.outcome import Outcome as Outcome
     from gpolicy.use_cases.changes import (
         PlannedChange as PlannedChange,
         PlanRequest as PlanRequest,
@@ -54,17 +59,21 @@ if TYPE_CHECKING:
         suggest_sizes as suggest_sizes,
     )
     from gpolicy.what_if.filling import FullReport as FullReport
-    from gpolicy.what_if.sizing import SizeReport as SizeReport, SizeRequest as SizeRequest
+    from gpolicy.what_if.sizing import NodeOffer as NodeOffer, SizeReport as SizeReport, SizeRequest as SizeRequest
+    from gpolicy.what_if.supposing import More as More, WhatIf as WhatIf
 
 _BY_MODULE = {
     "analysis.capacity": "CapacityReport",
     "analysis.place_report": "PlaceReport",
-    "cluster.sources": "read_state",
+    "cluster.sources": "SourceOptions read_state",
+    "cluster.state": "ClusterState",
     "cluster.terms": "Limits",
     "drift.comparing": "DriftReport",
     "errors": "GpolicyError",
     "evacuate.evacuation": "EvacuationReport EvacuationRequest WavesReport",
+    "findings": "Finding",
     "growth.filling_up": "GrowthReport",
+    "plan.changes": "Part",
     "plan.plan": "Plan",
     "plan.plan_file": "read_plan",
     "policy.loading": "load_policy",
@@ -72,13 +81,16 @@ _BY_MODULE = {
     "progress": "Stop after after_work",
     "remedy.remedy": "RemedyReport",
     "render.script": "render_script",
+    "show.effective_policy": "EffectivePolicy",
     "suggest.suggestion": "SuggestReport SuggestRequest",
+    "testing.outcome": "Outcome",
     "use_cases.changes": "PlanRequest PlannedChange plan_change",
     "use_cases.questions": "CheckedPolicy OpenedCluster PolicyError check_policy count_capacity fill_group find_drift"
     " find_evacuation find_remedy find_waves forecast_capacity open_cluster place_instance run_tests show_policy"
     " size_group suggest_sizes",
     "what_if.filling": "FullReport",
-    "what_if.sizing": "SizeReport SizeRequest",
+    "what_if.sizing": "NodeOffer SizeReport SizeRequest",
+    "what_if.supposing": "More WhatIf",
 }
 PUBLIC = {name: module for module, names in _BY_MODULE.items() for name in names.split()}
 """The public names, and the modules that they are in."""
