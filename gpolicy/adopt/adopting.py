@@ -23,7 +23,7 @@ from gpolicy.drift.write_back import Proof, UnitWriter, look
 from gpolicy.ganeti.commands import TAG
 from gpolicy.ganeti.releases import DEFAULT_VERSION, release_of, unknown_release
 from gpolicy.ganeti.vocabulary import TAG_FAMILIES, Level, Path, Values
-from gpolicy.plan.changes import MEMBERSHIP, NAME, Key
+from gpolicy.plan.changes import MEMBERSHIP, NAME, ChangeKey
 from gpolicy.plan.diff import TOOL_TAGS
 from gpolicy.policy.model import Policy
 from gpolicy.policy.yaml_reader import read_yaml
@@ -353,7 +353,7 @@ class _Adding:
         adoption = Adoption(self._state, self._excluded)
         text = adoption.group(self._state.groups[name], nodes)
         self.left_out += adoption.left_out
-        keys = frozenset[Key]({(label, NAME), *((f"node/{node}", MEMBERSHIP) for node in nodes)})
+        keys = frozenset[ChangeKey]({(label, NAME), *((f"node/{node}", MEMBERSHIP) for node in nodes)})
         return Unit(keys, (self._new_file(file, text, {(label, ())}),))
 
     def _node_sets(self, taken: Collection[str]) -> Iterator[Unit]:
@@ -375,7 +375,7 @@ class _Adding:
         way = self._new_file(_unused(self._root, "nodes", taken), text, labels)
         yield Unit(frozenset((f"node/{node}", ()) for node in described), (way,))
 
-    def _new_file(self, name: str, text: str, labels: Iterable[Key]) -> WayToWrite:
+    def _new_file(self, name: str, text: str, labels: Iterable[ChangeKey]) -> WayToWrite:
         text = documents.led_to(self._schema if self._schema.is_file() else None, text, pathlib.Path(name))
 
         def write(draft: Draft) -> ValuePlace:

@@ -14,7 +14,7 @@ from itertools import permutations
 from gpolicy.allocator.cluster_data import NO_NODE, DiskTemplate, FailReason, Group, Instance
 from gpolicy.allocator.cluster_score import cluster_score
 from gpolicy.allocator.instance_moves import InstanceMove, MoveKind, apply_move, node_at
-from gpolicy.allocator.request_options import RequestError, RequestOptions
+from gpolicy.allocator.request_options import NotGrantedError, RequestOptions
 from gpolicy.light_dataclasses import dataclass, replace
 
 TYPE_CHECKING = False
@@ -56,7 +56,7 @@ class EvacuationResult:
         return f"{len(self.failed)} instances failed to move and {len(self.moved)} were moved successfully"
 
 
-class EvacuationError(RequestError):
+class EvacuationError(NotGrantedError):
     """An instance cannot be moved; the message says why.
 
     `refused` is the move that a reason forbids, and the state in which it does, if it is a single one.
@@ -209,23 +209,23 @@ def evacuate_nodes(
 def relocate(
     cluster: Cluster, index: int, required_nodes: int, leaving: Sequence[int], *, force: bool
 ) -> tuple[EvacuationResult, int]:
-    """Move one instance from the node `leaving`; return the result and its new node. Raises RequestError."""
+    """Move one instance from the node `leaving`; return the result and its new node. Raises NotGrantedError."""
     instance = cluster.instances[index]
     if required_nodes != 1:
-        raise RequestError(f"Exchange {required_nodes} nodes mode is not implemented")
+        raise NotGrantedError(f"Exchange {required_nodes} nodes mode is not implemented")
     mirrored = instance.template is DiskTemplate.DRBD
     if not mirrored and not instance.template.externally_mirrored:
-        raise RequestError("Can't relocate non-mirrored instances")
+        raise NotGrantedError("Can't relocate non-mirrored instances")
     role, node = ("secondary", instance.secondary) if mirrored else ("primary", instance.primary)
     if list(leaving) != [node]:
-        raise RequestError(
+        raise NotGrantedError(
             f"Unsupported request: excluded nodes not equal to instance's {role}({node} versus"
             f" [{','.join(map(str, leaving))}])"
         )
     mode = EvacuationMode.SECONDARY if mirrored else EvacuationMode.PRIMARY
     result = evacuate_nodes(cluster, mode, [index], force=force)
     if result.failed:
-        raise RequestError(result.failed[0][1])
+        raise NotGrantedError(result.failed[0][1])
     _, _, new_nodes, _ = result.moved[0]
     return result, new_nodes[-1]
 
@@ -288,7 +288,7 @@ def _each_in_turn(
         instance = cluster.instances[index]
         try:
             done = _unless_stopped(stop, partial(go, state, instance))
-        except RequestError as error:
+        except NotGrantedError as error:
             failed.append((instance, str(error)))
             continue
         state, new = replace(state, nodes=done.nodes), done.instance

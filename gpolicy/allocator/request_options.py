@@ -22,5 +22,5 @@ class RequestOptions:
     weights: Weights = WEIGHTS
 
 
-class RequestError(InputError):
+class NotGrantedError(InputError):
     """A request that cannot be granted; the message is the answer."""

@@ -30,7 +30,7 @@ from gpolicy.allocator.placement import (
     with_primary,
 )
 from gpolicy.allocator.redundancy import CapacityRules, Instances, settled
-from gpolicy.allocator.request_options import RequestError, RequestOptions
+from gpolicy.allocator.request_options import NotGrantedError, RequestOptions
 from gpolicy.errors import InputError
 from gpolicy.light_dataclasses import dataclass, replace
 
@@ -134,20 +134,20 @@ def choose_group(
 def one_group(cluster: Cluster, name: str, instance: cluster_data.Instance, search: Search) -> GroupAnswer:
     """Try the only group with this name or uuid; only its nodes and the instances on them count.
 
-    Raises RequestError if there is none, or it is not connected to the instance's networks or has no usable node.
+    Raises NotGrantedError if there is none, or it is not connected to the instance's networks or has no usable node.
     """
     found = [group for group in cluster.groups.values() if name in {group.name, group.uuid}]
     if len(found) != 1:
-        raise RequestError(f"Wrong number of elems found with name {name}")
+        raise NotGrantedError(f"Wrong number of elems found with name {name}")
     group = found[0]
     if not connected(group, instance):
-        raise RequestError(f"The {_not_connected(group, instance)}")
+        raise NotGrantedError(f"The {_not_connected(group, instance)}")
     scope = {index: node for index, node in cluster.nodes.items() if node.facts.group == group.index}
     residents = {key: item for key, item in cluster.instances.items() if item.primary in scope}
     try:
         attempt = search(scope, residents, list(scope))
     except NoCandidatesError as error:
-        raise RequestError(str(error)) from None
+        raise NotGrantedError(str(error)) from None
     message = f"Group {group.name} ({group.alloc_policy.value}): {describe(attempt, cluster.nodes)}"
     return GroupAnswer(attempt.solution, (message,), group.index, {group.index: message})
 
@@ -178,13 +178,13 @@ class MultiAnswer:
 
 
 def allocate(cluster: Cluster, wanted: Wanted, options: RequestOptions) -> GroupAnswer:
-    """Place one instance. An answer without a placement is a failure; other failures raise RequestError."""
+    """Place one instance. An answer without a placement is a failure; other failures raise NotGrantedError."""
     search, dedicated = search_for(cluster, wanted, options)
     return answer(cluster, wanted, search, dedicated=dedicated)
 
 
 def allocate_many(cluster: Cluster, wanted: Sequence[Wanted], options: RequestOptions) -> MultiAnswer:
-    """Place instances one after the other. Raises RequestError if the whole request fails."""
+    """Place instances one after the other. Raises NotGrantedError if the whole request fails."""
     dedicated = is_dedicated(cluster, [item.group_name for item in wanted])
     table = dict(cluster.instances)
     state = replace(cluster, instances=table)
@@ -197,7 +197,7 @@ def allocate_many(cluster: Cluster, wanted: Sequence[Wanted], options: RequestOp
         found = answer(solved_on, item, search, dedicated=dedicated)
         if found.placement is None:
             if item.group_name is None:
-                raise RequestError(", ".join(found.messages))
+                raise NotGrantedError(", ".join(found.messages))
             text = found.messages[0]
             failed.append((item.instance, text.partition("): ")[2] if dedicated else ", ".join(found.messages)))
             continue
@@ -218,12 +218,12 @@ def allocate_many(cluster: Cluster, wanted: Sequence[Wanted], options: RequestOp
 def allocate_secondary(cluster: Cluster, index: int, options: RequestOptions) -> tuple[Placement, str]:
     """Find a secondary for an instance that becomes a mirrored one; return the placement and a message.
 
-    Raises RequestError.
+    Raises NotGrantedError.
     """
     nodes, instances = cluster.nodes, cluster.instances
     instance = instances[index]
     if instance.secondary != cluster_data.NO_NODE:
-        raise RequestError("Instance already has a secondary")
+        raise NotGrantedError("Instance already has a secondary")
     primary = remove_primary(nodes[instance.primary], instance)
     state = {**nodes, instance.primary: primary}
     others = tuple(
@@ -234,7 +234,7 @@ def allocate_secondary(cluster: Cluster, index: int, options: RequestOptions) ->
     rules = CapacityRules(failures=int(options.capacity_checks), force=options.ignore_soft_errors)
     attempt = find_placement(state, instances, trial, candidates, rules)
     if attempt.solution is None:
-        raise RequestError(describe(attempt, state))
+        raise NotGrantedError(describe(attempt, state))
     return attempt.solution, describe(attempt, state)
 
 
@@ -245,7 +245,7 @@ def search_for(cluster: Cluster, wanted: Wanted, options: RequestOptions) -> tup
 
 
 def answer(cluster: Cluster, wanted: Wanted, search: Search, *, dedicated: bool) -> GroupAnswer:
-    """Answer by `search`, in the group that is asked for or in the best one. Raises RequestError."""
+    """Answer by `search`, in the group that is asked for or in the best one. Raises NotGrantedError."""
     if wanted.group_name is None:
         return choose_group(cluster, wanted.instance, search, separate_network_messages=not dedicated)
     return one_group(cluster, wanted.group_name, wanted.instance, search)

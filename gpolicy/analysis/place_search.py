@@ -19,7 +19,7 @@ from gpolicy.allocator.merge import Cluster
 from gpolicy.allocator.node_changes import accepted
 from gpolicy.allocator.placement import Attempt, Candidates, Nodes, PairCandidates, Placement, SingleCandidates, Trial
 from gpolicy.allocator.redundancy import CapacityRules, Instances, redundancy_predicate, settled
-from gpolicy.allocator.request_options import RequestError, RequestOptions
+from gpolicy.allocator.request_options import NotGrantedError, RequestOptions
 from gpolicy.allocator.requests import GroupAnswer, Wanted, answer, search_for, try_each_dedicated
 from gpolicy.analysis.binding import Cause, Refusal, as_primary, as_secondary
 from gpolicy.analysis.hail import rules_of
@@ -76,7 +76,7 @@ class PlaceSearch:
 
         try:
             return answer(self.cluster, self.wanted, recorded, dedicated=self.dedicated)
-        except RequestError as error:
+        except NotGrantedError as error:
             return GroupAnswer(None, (error.message,), None, {})
 
     def candidates(self) -> list[Candidate]:

@@ -25,7 +25,7 @@ _MAX_BYTES: Final = 64 * 1024**2
 _MAX_COUNT: Final = 1_000_000
 
 BASELINE_STALE: Final = RuleInfo(code="GP915", name="baseline-stale", severity=Severity.INFO)
-Key = tuple[str, str, str]
+FindingKey = tuple[str, str, str]
 """The rule's key, file from the baseline's directory, fingerprint."""
 _WRITE: Final = "gpolicy check --write-baseline FILE writes one"
 _FINGERPRINT: Final = re.compile(r'"([0-9a-f]{32})"')
@@ -39,14 +39,14 @@ class Baseline:
 
     path: Path
     within: Boundary
-    counts: dict[Key, int] = field(default_factory=dict)
-    lines: dict[Key, int] = field(default_factory=dict)
+    counts: dict[FindingKey, int] = field(default_factory=dict)
+    lines: dict[FindingKey, int] = field(default_factory=dict)
 
     def split(
         self, findings: Iterable[Finding], files: Files, acceptable: frozenset[str]
-    ) -> tuple[list[Finding], list[Accepted], Counter[Key]]:
+    ) -> tuple[list[Finding], list[Accepted], Counter[FindingKey]]:
         """Return findings that are new, that are accepted (of `acceptable` codes), and how often each entry was met."""
-        met: Counter[Key] = Counter()
+        met: Counter[FindingKey] = Counter()
         new, accepted = [], []
         for finding in findings:
             key = key_of(finding, files, self.path)
@@ -57,7 +57,9 @@ class Baseline:
                 new.append(finding)
         return new, accepted, met
 
-    def stale(self, met: Mapping[Key, int], files: Iterable[str], ran: Callable[[str], bool]) -> Iterator[Finding]:
+    def stale(
+        self, met: Mapping[FindingKey, int], files: Iterable[str], ran: Callable[[str], bool]
+    ) -> Iterator[Finding]:
         """Yield a finding for each entry that accepts too much: of rules that `ran`, in these files or missing ones."""
         own = {relative_path(file, self.path.parent) for file in files}
         for key, count in self.counts.items():
@@ -69,7 +71,7 @@ class Baseline:
                 hint = f"write a new one: gpolicy check --write-baseline {self.path}"
                 yield BASELINE_STALE.finding(message, self._entry(key), hint=hint)
 
-    def _entry(self, key: Key) -> Span:
+    def _entry(self, key: FindingKey) -> Span:
         line = self.lines.get(key, 1)
         return Span(str(self.path), line, 1, line, 1)
 
@@ -81,7 +83,7 @@ class Baseline:
             return False
 
 
-def key_of(finding: Finding, files: Files, baseline: Path) -> Key:
+def key_of(finding: Finding, files: Files, baseline: Path) -> FindingKey:
     """Return what identifies a finding in a baseline."""
     file = relative_path(finding.span.file, baseline.parent) if finding.span else ""
     return finding.key, file, fingerprint(finding, files)
@@ -100,9 +102,9 @@ BASELINE_DOCUMENT: Final = Document(
 )
 
 
-def baseline_text(findings: Iterable[tuple[Finding, Key]]) -> str:
+def baseline_text(findings: Iterable[tuple[Finding, FindingKey]]) -> str:
     """Return the text of a baseline that accepts these findings: one entry a line, in a stable order."""
-    same: dict[Key, list[str]] = {}
+    same: dict[FindingKey, list[str]] = {}
     for finding, key in findings:
         same.setdefault(key, []).append(finding.message)
     entries = [

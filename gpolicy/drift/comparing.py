@@ -14,7 +14,7 @@ from gpolicy.cluster.state import ClusterState, Identity, Snapshot
 from gpolicy.findings import Finding, Span
 from gpolicy.ganeti.releases import unknown_release
 from gpolicy.ganeti.vocabulary import Level, Path, Value
-from gpolicy.plan.changes import Change, ChangeAction, Key, NotCompared
+from gpolicy.plan.changes import Change, ChangeAction, ChangeKey, NotCompared
 from gpolicy.plan.diff import diff
 from gpolicy.plan.effects import identities
 from gpolicy.policy.model import INHERIT, Policy, Waiver
@@ -45,7 +45,7 @@ class Drift:
     span: Span | None = None
 
     @property
-    def key(self) -> Key:
+    def key(self) -> ChangeKey:
         """What tells it from other drift."""
         return self.object, self.path
 

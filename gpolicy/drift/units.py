@@ -13,7 +13,7 @@ from gpolicy.drift.comparing import Drift
 from gpolicy.ganeti.parameters import parameter_at, unflatten
 from gpolicy.ganeti.vocabulary import Level, Path
 from gpolicy.json_values import json_text
-from gpolicy.plan.changes import MEMBERSHIP, TAGS, ChangeAction, Key, words
+from gpolicy.plan.changes import MEMBERSHIP, TAGS, ChangeAction, ChangeKey, words
 from gpolicy.policy.edits import remove_entry
 from gpolicy.policy.model import RULES, Declared, GroupPolicy, Leaf, NodeSetPolicy, Policy, is_glob, matches
 from gpolicy.policy.source_file import Pointer, YamlDocument
@@ -44,7 +44,7 @@ class WayToWrite:
 
     how: How
     write: Callable[[value_edits.Draft], value_edits.ValuePlace]
-    may_change: frozenset[Key]
+    may_change: frozenset[ChangeKey]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class Unit:
     The attempts are tried in their order, then the `parts` each for itself. Without either, `reason` says why.
     """
 
-    keys: frozenset[Key]
+    keys: frozenset[ChangeKey]
     attempts: tuple[WayToWrite, ...] = ()
     parts: tuple[Unit, ...] = ()
     reason: str = ""
@@ -74,7 +74,7 @@ class ValueUnits:
             *((f"node/{name}", node.leaves) for name, node in desired.nodes.items()),
         ]
         self._declared = {(label, path): leaf for label, leaves in declared for path, leaf in leaves.items()}
-        self._users: dict[tuple[int, Pointer], list[Key]] = defaultdict(list)
+        self._users: dict[tuple[int, Pointer], list[ChangeKey]] = defaultdict(list)
         for key, leaf in self._declared.items():
             self._users[id(leaf.document), leaf.pointer].append(key)
 
@@ -88,7 +88,7 @@ class ValueUnits:
             for items in by_value.values():
                 yield from self._units(items, self._users[place], is_one_value=len(by_value) == 1)
 
-    def _units(self, items: list[Drift], users: Sequence[Key], *, is_one_value: bool) -> Iterator[Unit]:
+    def _units(self, items: list[Drift], users: Sequence[ChangeKey], *, is_one_value: bool) -> Iterator[Unit]:
         """Yield the units of drift to one value in what one document declares for all `users`."""
         leaf = self._declared[items[0].key]
         others = [key for key in users if key not in _keys(items)]
@@ -120,7 +120,7 @@ class ValueUnits:
         may_change = frozenset((label, leaf.path) for label in labels)
         return Unit(_keys(items), (WayToWrite(How.IN_PLACE, write, may_change),), parts)
 
-    def _override(self, item: Drift, leaf: Leaf, others: Iterable[Key]) -> Unit:
+    def _override(self, item: Drift, leaf: Leaf, others: Iterable[ChangeKey]) -> Unit:
         keys = _keys([item])
         level, _, name = item.object.partition("/")
         declared: Declared | None = self._policy.groups[name] if level == Level.GROUP else None
@@ -191,7 +191,7 @@ def new_set(name: str, file: str, path: Path, node: Node, policy: Policy) -> Way
     return WayToWrite(How.OVERRIDE, write, frozenset(labels))
 
 
-def _keys(items: Iterable[Drift]) -> frozenset[Key]:
+def _keys(items: Iterable[Drift]) -> frozenset[ChangeKey]:
     return frozenset(item.key for item in items)
 
 
@@ -241,7 +241,7 @@ class TagUnits:
             yield self._node(_keys(items), next(iter(names)), giving, extra)
 
     def _node(
-        self, keys: frozenset[Key], name: str, giving: Sequence[tuple[NodeSetPolicy, _Tags]], extra: _Tags
+        self, keys: frozenset[ChangeKey], name: str, giving: Sequence[tuple[NodeSetPolicy, _Tags]], extra: _Tags
     ) -> Unit:
         """Return the unit of one node whose tags come from sets of several nodes."""
         for item, who in giving:

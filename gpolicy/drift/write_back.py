@@ -21,7 +21,7 @@ from gpolicy.errors import GpolicyError
 from gpolicy.findings import Finding, Located, Severity, Span, told
 from gpolicy.forecast.telling import FORECAST
 from gpolicy.opening import real_path
-from gpolicy.plan.changes import MEMBERSHIP, NAME, TAGS, ChangeAction, Key, is_chosen, key_of
+from gpolicy.plan.changes import MEMBERSHIP, NAME, TAGS, ChangeAction, ChangeKey, is_chosen, key_of
 from gpolicy.plan.diff import Difference, diff
 from gpolicy.policy.files import policy_files
 from gpolicy.policy.loading import load_files, load_policy
@@ -30,7 +30,7 @@ from gpolicy.printable import some
 from gpolicy.resolve.desired import Desired, resolve
 from gpolicy.writing.value_edits import Draft, UnwritableError, ValuePlace
 
-Said = Mapping[Key, object]
+Said = Mapping[ChangeKey, object]
 """What a policy says, by the label of a document's object and the path."""
 
 
@@ -46,7 +46,7 @@ class Looked:
     findings: tuple[Finding, ...]
 
     @property
-    def drift(self) -> frozenset[Key]:
+    def drift(self) -> frozenset[ChangeKey]:
         """The keys of all differences, and of all that cannot be compared."""
         unreadable = ((item.object, item.path) for item in self.difference.unreadable)
         return frozenset((*map(key_of, self.difference.changes), *unreadable))
@@ -74,7 +74,7 @@ class Proof:
         self._others, self._in_bases = others, in_bases
         self.changed_elsewhere: tuple[str, ...] = ()
 
-    def fault(self, draft: Draft, keys: frozenset[Key], may_change: frozenset[Key]) -> str:
+    def fault(self, draft: Draft, keys: frozenset[ChangeKey], may_change: frozenset[ChangeKey]) -> str:
         """Return what is wrong with a draft that writes the drift `keys`; nothing if it does that and no more."""
         stray = draft.stray_change()
         if stray:
@@ -93,13 +93,13 @@ class Proof:
             or fault
         )
 
-    def _other_change(self, after: Looked, keys: frozenset[Key], may_change: frozenset[Key]) -> str:
+    def _other_change(self, after: Looked, keys: frozenset[ChangeKey], may_change: frozenset[ChangeKey]) -> str:
         before, now = (_said_of_nodes(item.difference.desired) for item in (self._first, after))
         changed = _without(_changes(_said(self._first.policy), _said(after.policy)), may_change)
         changed |= _without(_changes(before, now), keys)
         return f"{_named(changed)} would change as well" if changed else ""
 
-    def _other_drift(self, after: Looked, keys: frozenset[Key]) -> str:
+    def _other_drift(self, after: Looked, keys: frozenset[ChangeKey]) -> str:
         if left := after.drift & keys:
             return f"{_named(left)} would still differ"
         if self._in_bases:
@@ -126,7 +126,7 @@ class Proof:
         return tuple(changed), ""
 
 
-def _without(keys: Iterable[Key], allowed: frozenset[Key]) -> frozenset[Key]:
+def _without(keys: Iterable[ChangeKey], allowed: frozenset[ChangeKey]) -> frozenset[ChangeKey]:
     """Return the keys that are not allowed; (LABEL, ()) allows all of an object."""
     return frozenset(key for key in keys if key not in allowed and (key[0], ()) not in allowed)
 
@@ -145,12 +145,12 @@ def _worse(before: Sequence[Finding], after: Sequence[Finding]) -> str:
     return f"check would find {new.code} {new.name}: {new.message}" if new else ""
 
 
-def _changes(before: Said, after: Said) -> frozenset[Key]:
+def _changes(before: Said, after: Said) -> frozenset[ChangeKey]:
     return frozenset(key for key in before.keys() | after.keys() if before.get(key) != after.get(key))
 
 
 def _said(policy: Policy) -> Said:
-    said: dict[Key, object] = {("cluster", TAGS): _values(policy.cluster_tags)}
+    said: dict[ChangeKey, object] = {("cluster", TAGS): _values(policy.cluster_tags)}
     for item in policy.objects:
         said |= {(item.label, path): leaf.value for path, leaf in item.leaves.items()}
         if item.label != "cluster":
@@ -165,7 +165,7 @@ def _said(policy: Policy) -> Said:
 
 
 def _said_of_nodes(desired: Desired) -> Said:
-    said: dict[Key, object] = {}
+    said: dict[ChangeKey, object] = {}
     for name, node in desired.nodes.items():
         said |= {(f"node/{name}", path): leaf.value for path, leaf in node.leaves.items()}
         said[f"node/{name}", TAGS] = None if node.tags is None else frozenset(node.tags)
@@ -177,7 +177,7 @@ def _values(items: Iterable[Located[str]] | None) -> tuple[str, ...] | None:
     return None if items is None else tuple(item.value for item in items)
 
 
-def _named(keys: Iterable[Key]) -> str:
+def _named(keys: Iterable[ChangeKey]) -> str:
     return some(sorted(f"{name} {'.'.join(path)}" for name, path in keys), 3)
 
 
@@ -196,19 +196,19 @@ class UnitWriter:
 
     def __init__(self, proof: Proof, draft: Draft) -> None:
         self.draft = draft
-        self.written: dict[Key, tuple[How, ValuePlace]] = {}
-        self.reasons: dict[Key, str] = {}
+        self.written: dict[ChangeKey, tuple[How, ValuePlace]] = {}
+        self.reasons: dict[ChangeKey, str] = {}
         self.changed_elsewhere: tuple[str, ...] = ()
         self._proof = proof
         self._proofs = 0
-        self._keys: frozenset[Key] = frozenset()
-        self._may_change: frozenset[Key] = frozenset()
+        self._keys: frozenset[ChangeKey] = frozenset()
+        self._may_change: frozenset[ChangeKey] = frozenset()
 
     def write(self, units: Sequence[Unit]) -> None:
         """Write what can be written of the units."""
         self.reasons = {key: unit.reason for unit in units if not unit.attempts for key in unit.keys}
         todo = [unit for unit in units if unit.attempts]
-        known: frozenset[Key] | None = None
+        known: frozenset[ChangeKey] | None = None
         while todo and known != self._keys:
             known = self._keys
             failed = self._halves(todo)
@@ -242,7 +242,7 @@ class UnitWriter:
         if self._proofs >= MOST_PROOFS:
             return _NO_TIME
         draft = self.draft.copy()
-        places: dict[Key, tuple[How, ValuePlace]] = {}
+        places: dict[ChangeKey, tuple[How, ValuePlace]] = {}
         keys, may_change = self._keys, self._may_change
         for unit in units:
             attempt = unit.attempts[number]
@@ -318,7 +318,7 @@ def write_back(
     by_key = {item.key: item for item in report.drift}
     wanted = {item.key for item in chosen}
     neighbours, now, texts = others(), policy, dict[str, str]()
-    places: dict[Key, tuple[How, ValuePlace]] = {}
+    places: dict[ChangeKey, tuple[How, ValuePlace]] = {}
     elsewhere: dict[str, None] = {}
     while True:  # what was written can make room for more: a base that others use no longer
         left = _drift_of(now, state, today)
@@ -361,7 +361,7 @@ def _units(
     objects = ObjectUnits(policy, state, desired)
     missing = {item.object for item in drift if item.path == NAME and item.action is ChangeAction.CREATE}
     units = [objects.group(item, drift) for item in chosen if item.path == NAME]
-    done = frozenset[Key]().union(*(unit.keys for unit in units))
+    done = frozenset[ChangeKey]().union(*(unit.keys for unit in units))
     rest = [item for item in chosen if item.key not in done]
     gone = [item for item in rest if item.object in missing]
     units += [Unit(frozenset({item.key}), reason="the cluster has no such group") for item in gone]

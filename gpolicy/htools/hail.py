@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from gpolicy.allocator import cluster_data
 from gpolicy.allocator.merge import Cluster, ClusterData, merge
-from gpolicy.allocator.request_options import RequestError, RequestOptions
+from gpolicy.allocator.request_options import NotGrantedError, RequestOptions
 from gpolicy.errors import InputError
 from gpolicy.ganeti.releases import RELEASE_PATH
 from gpolicy.htools import backends, json_fields
@@ -204,7 +204,7 @@ def run(options: Options, *arguments: str) -> None:
         answer = request.answer(cluster, rules)
         success, after = True, answer.after
         info, result = f"Request successful: {answer.info}", answer.result
-    except RequestError as error:
+    except NotGrantedError as error:
         success, after = False, cluster
         info, result = f"Request failed: {error}", []
     sys.stderr.write(backends.node_status("Final cluster", after.nodes, options))

@@ -7,7 +7,7 @@ from functools import partial
 
 from gpolicy.allocator.merge import DESIRED_PREFIX, EXCLUSION_PREFIX, Cluster, tags_of
 from gpolicy.allocator.redundancy import settled
-from gpolicy.allocator.request_options import RequestError, RequestOptions
+from gpolicy.allocator.request_options import NotGrantedError, RequestOptions
 from gpolicy.allocator.requests import Wanted, allocate, allocate_many
 from gpolicy.htools.hail import PREFIX, HailAnswer, HailRequest, names_of, parse_instance
 from gpolicy.htools.json_fields import Fields, Json, as_list, as_object, as_text, as_texts
@@ -64,7 +64,7 @@ def _allocate(
     nodes, instances = cluster.nodes, cluster.instances
     found = allocate(cluster, wanted, options)
     if found.placement is None:
-        raise RequestError(", ".join(found.messages))
+        raise NotGrantedError(", ".join(found.messages))
     number = len(instances)
     # for one group or dedicated nodes, -S writes only the nodes of the chosen group
     narrow = wanted.group_name is not None or found.placement.lost is not None

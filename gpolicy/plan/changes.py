@@ -240,7 +240,7 @@ def instances_with(state: ClusterState, template: str, group: str | None = None)
     return sorted(item.name for item in users)
 
 
-Key = tuple[str, Path]
+ChangeKey = tuple[str, Path]
 """What tells a change from the others of its plan: its object and its path."""
 
 
@@ -272,7 +272,7 @@ class LeftOut:
     action: ChangeAction
 
 
-def key_of(change: Change) -> Key:
+def key_of(change: Change) -> ChangeKey:
     """Return what tells a change from the others of its plan."""
     return change.object, change.path
 
@@ -309,7 +309,7 @@ def _values_of(level: Level) -> frozenset[str]:
     return frozenset(".".join(path[:end]) for path in paths for end in range(1, len(path) + 1))
 
 
-def select(changes: Sequence[Change], part: Part) -> tuple[set[Key], list[str]]:
+def select(changes: Sequence[Change], part: Part) -> tuple[set[ChangeKey], list[str]]:
     """Return the keys of the changes of a part and of those that they need, and why it has these as well.
 
     Raise RequestError where one of these is excluded.
@@ -347,12 +347,12 @@ def contradictions_of_part(part: Part, changes: Sequence[Change], missing: Colle
     yield from (f"{_words(change)} is changed, and --only does not name it" for change in others)
 
 
-def left_out(changes: Iterable[Change], keys: Collection[Key]) -> tuple[LeftOut, ...]:
+def left_out(changes: Iterable[Change], keys: Collection[ChangeKey]) -> tuple[LeftOut, ...]:
     """Return the changes that are not among `keys`."""
     return tuple(LeftOut(*key_of(change), change.action) for change in changes if key_of(change) not in keys)
 
 
-def without(desired: Desired, keys: Collection[Key]) -> Desired:
+def without(desired: Desired, keys: Collection[ChangeKey]) -> Desired:
     """Return what a policy wants, less the values, tags, names and groups of nodes among `keys`."""
     groups = {}
     for name, item in desired.groups.items():

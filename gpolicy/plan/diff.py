@@ -44,7 +44,7 @@ class Difference:
 
 
 def diff(
-    policy: Policy, state: ClusterState, left_out: Collection[changes.Key] = (), desired: Desired | None = None
+    policy: Policy, state: ClusterState, left_out: Collection[changes.ChangeKey] = (), desired: Desired | None = None
 ) -> Difference:
     """Return what must change so that `state` is what `policy` declares. Only declared values are compared.
 
@@ -59,7 +59,7 @@ def diff(
 
 class _Diff:
     def __init__(
-        self, policy: Policy, state: ClusterState, desired: Desired, left_out: Collection[changes.Key]
+        self, policy: Policy, state: ClusterState, desired: Desired, left_out: Collection[changes.ChangeKey]
     ) -> None:
         self.policy, self.state, self.desired = policy, state, desired
         self.result = Difference(findings=[*desired.findings], desired=desired)

@@ -121,7 +121,9 @@ def _stepping(
     return *make_steps([] if errors else changes, basis, release), seen, staying
 
 
-def _partial(policy: Policy, state: ClusterState, whole: Difference, part: Part, keys: set[changes.Key]) -> Difference:
+def _partial(
+    policy: Policy, state: ClusterState, whole: Difference, part: Part, keys: set[changes.ChangeKey]
+) -> Difference:
     """Return the difference with only these keys of a part, as if the policy declared nothing else.
 
     What a group inherits may depend on a change that is left out: then the difference has changes that the whole one

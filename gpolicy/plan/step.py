@@ -21,7 +21,7 @@ from gpolicy.plan.effects import Effect, Observed, assigned
 from gpolicy.provenance import UNKNOWN, Provenance
 
 
-class Wave(IntEnum):
+class StepWave(IntEnum):
     """The order of steps."""
 
     ENABLE = 1
@@ -63,7 +63,7 @@ class Step:
     """One job for Ganeti. `id` is its number in the plan, from 1; `title` says in words what it does."""
 
     id: str = ""
-    wave: Wave
+    wave: StepWave
     object: str
     title: str
     command: PlannedCommand
@@ -80,7 +80,7 @@ def ways_back(steps: Iterable[Step]) -> list[Step]:
 
     The pool's job may die while it promotes nodes (seen on 3.0.2); nothing shall have to wait behind it.
     """
-    return sorted(steps, key=lambda step: (step.wave is Wave.POOL, -int(step.id)))
+    return sorted(steps, key=lambda step: (step.wave is StepWave.POOL, -int(step.id)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

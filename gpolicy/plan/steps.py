@@ -17,7 +17,7 @@ from gpolicy.ganeti.expressible import RESET, InexpressibleError, Reset
 from gpolicy.ganeti.vocabulary import Level, Path, Value, Values
 from gpolicy.plan.changes import MEMBERSHIP, NAME, TAGS, Change, ChangeAction, Objection, label_of, new_names, words
 from gpolicy.plan.effects import Contents, Effect, assigned, is_own_value, moved, tagged, tags_of
-from gpolicy.plan.step import Inverse, Step, Wave, expressible, inverse_of, made, modify, planned
+from gpolicy.plan.step import Inverse, Step, StepWave, expressible, inverse_of, made, modify, planned
 from gpolicy.printable import some
 
 Assignments = dict[Path, Value | Reset]
@@ -111,32 +111,32 @@ class _Maker:
         self._cluster(others, waits=bool(letting_go or self.emptied))
         for name in letting_go:
             old_name = next((old for old, new in self.renamed.items() if new == name), name)
-            self._group(old_name, self.leaves[Level.GROUP][name], Wave.LET_GO)
+            self._group(old_name, self.leaves[Level.GROUP][name], StepWave.LET_GO)
         for name in self.emptied:
             before = {GROUP_TEMPLATES: self._group_seen(name)[GROUP_TEMPLATES]}
-            self._modify(Level.GROUP, name, before, {GROUP_TEMPLATES: RESET}, Wave.LET_GO)
+            self._modify(Level.GROUP, name, before, {GROUP_TEMPLATES: RESET}, StepWave.LET_GO)
         self._renames()
         for name in self.created:
             self._create(name)
         for name, leaves in self.leaves[Level.GROUP].items():
             if name not in letting_go and name not in self.created:
-                self._group(name, leaves, Wave.GROUPS)
+                self._group(name, leaves, StepWave.GROUPS)
         self._moves()
         for name in self.removed:
             make, effect = partial(commands.group_remove, name), Effect(f"group/{name}", NAME, name, None)
-            self._step(Wave.GROUPS, f"group/{name}", f"remove group {name}", make, self._recreate(name), (effect,))
+            self._step(StepWave.GROUPS, f"group/{name}", f"remove group {name}", make, self._recreate(name), (effect,))
         for name, leaves in self.leaves[Level.NODE].items():
             before = {change.path: change.before for change in leaves}
-            self._modify(Level.NODE, name, before, _assignments(leaves), Wave.NODES)
+            self._modify(Level.NODE, name, before, _assignments(leaves), StepWave.NODES)
         self._tags()
         pool = [change for change in cluster if change.path == POOL_SIZE]
         # alone and last: on 3.0.2 a job that promotes nodes may fail with all its other changes
-        self._cluster_step(Wave.POOL, _assignments(pool), {change.path: change.before for change in pool})
+        self._cluster_step(StepWave.POOL, _assignments(pool), {change.path: change.before for change in pool})
 
     def _group_seen(self, name: str) -> Values:
         return self.basis.objects[f"group/{name}"]
 
-    def _step(self, wave: Wave, obj: str, title: str, make: _Make, inverse: Inverse, effects: _Effects) -> None:
+    def _step(self, wave: StepWave, obj: str, title: str, make: _Make, inverse: Inverse, effects: _Effects) -> None:
         try:
             command = planned(make(), effects)
             self.steps.append(Step(wave=wave, object=obj, title=title, command=command, inverse=inverse))
@@ -147,7 +147,7 @@ class _Maker:
             self.impossible.append(Objection(text, cause.span if cause else None))
 
     def _modify(
-        self, level: Level, name: str | None, before: Values, after: Assignments, wave: Wave, inverse: _Back = None
+        self, level: Level, name: str | None, before: Values, after: Assignments, wave: StepWave, inverse: _Back = None
     ) -> None:
         label, called = label_of(level, name), "the cluster" if name is None else f"{level} {name}"
         inverse = inverse or inverse_of(level, name, before, after, self.version)
@@ -178,11 +178,11 @@ class _Maker:
             first: Assignments = {path: after.pop(path) for path in _STORAGE if after.get(path)}
             both: list[Value] = [*words(templates.after), *_gone(templates)]
             first[TEMPLATES] = both
-            self._cluster_step(Wave.ENABLE, first, before)
+            self._cluster_step(StepWave.ENABLE, first, before)
             before[TEMPLATES] = both
-        self._cluster_step(Wave.ENABLE if enables and not waits else Wave.CLUSTER, after, before)
+        self._cluster_step(StepWave.ENABLE if enables and not waits else StepWave.CLUSTER, after, before)
 
-    def _cluster_step(self, wave: Wave, assignments: Assignments, before: Values) -> None:
+    def _cluster_step(self, wave: StepWave, assignments: Assignments, before: Values) -> None:
         """Add a step for what one opcode can do, and one for what has a route of its own."""
         routes: dict[commands.Route | None, Assignments] = {}
         for path, value in assignments.items():
@@ -192,9 +192,9 @@ class _Maker:
 
     # --- groups --------------------------------------------------------------------------------------------------
 
-    def _group(self, name: str, changes: list[Change], wave: Wave) -> None:
+    def _group(self, name: str, changes: list[Change], wave: StepWave) -> None:
         before = {change.path: change.before for change in changes}
-        lost = wave is Wave.LET_GO and name in self.kept_names  # at last another group has this name
+        lost = wave is StepWave.LET_GO and name in self.kept_names  # at last another group has this name
         inverse = self._kept_name(name) if lost else self._undo_group(name, changes)
         self._modify(Level.GROUP, name, before, _assignments(changes), wave, inverse)
 
@@ -215,7 +215,7 @@ class _Maker:
         if name in self.lasting:
             inverse = Inverse((), (f"group {name} stays: it has nodes that stay ({', '.join(self.lasting[name])})",))
         effects = (exists, *assigned(f"group/{name}", {}, values))
-        self._step(Wave.GROUPS, f"group/{name}", f"create group {name}", make, inverse, effects)
+        self._step(StepWave.GROUPS, f"group/{name}", f"create group {name}", make, inverse, effects)
 
     def _lasting(self) -> dict[str, list[str]]:
         """Return the groups that are made and that nodes cannot leave again: Ganeti removes none with nodes in it."""
@@ -245,7 +245,7 @@ class _Maker:
             if old in self.kept_names:
                 inverse = self._kept_name(old)
             make = partial(commands.group_rename, old, new)
-            self._step(Wave.GROUPS, f"group/{new}", f"rename group {old} to {new}", make, inverse, (effect,))
+            self._step(StepWave.GROUPS, f"group/{new}", f"rename group {old} to {new}", make, inverse, (effect,))
 
     def _moves(self) -> None:
         """Move all nodes that go to one group in one step, so that DRBD pairs are not split in between."""
@@ -254,7 +254,7 @@ class _Maker:
             title = f"move {', '.join(nodes)} to group {target}"
             make = partial(commands.assign_nodes, target, nodes)
             effects = moved({name: self._source(name) for name in nodes}, target)
-            self._step(Wave.GROUPS, f"group/{target}", title, make, self._move_back(nodes, target), effects)
+            self._step(StepWave.GROUPS, f"group/{target}", title, make, self._move_back(nodes, target), effects)
 
     def _source(self, node: str) -> str:
         """Return the group that a node is in when it is moved: renames come first."""
@@ -301,8 +301,8 @@ class _Maker:
                 continue
             before, after = set(words(change.before)), set(words(change.after))
             for wave, tags, do, undo, verb in (
-                (Wave.TAGS_ADDED, sorted(after - before), add, remove, "add tags to"),
-                (Wave.TAGS_REMOVED, sorted(before - after), remove, add, "remove tags from"),
+                (StepWave.TAGS_ADDED, sorted(after - before), add, remove, "add tags to"),
+                (StepWave.TAGS_REMOVED, sorted(before - after), remove, add, "remove tags from"),
             ):
                 if tags:
                     undone = partial(undo, change.level, change.object_name, tags)

@@ -21,7 +21,7 @@ from gpolicy.ganeti.vocabulary import Level, Parameter
 from gpolicy.policy import conformance
 from gpolicy.policy.conformance import INHERIT, Schema, pattern_words, schema_of
 from gpolicy.printable import listed
-from gpolicy.reference.keys import ITEM, NAME, SETTINGS, Key, policy_keys, settings_keys
+from gpolicy.reference.keys import ITEM, NAME, SETTINGS, DocumentKey, policy_keys, settings_keys
 
 WIDTH: Final = 100
 """Columns that text fills."""
@@ -183,7 +183,7 @@ def _bounds(schema: Schema) -> str:
     return f", {high:,} or less" if high is not None else ""
 
 
-def example_value(key: Key) -> Any:
+def example_value(key: DocumentKey) -> Any:
     """Return a value that can be written for the key; None for a mapping, whose keys have examples of their own."""
     parameter = key.parameter
     if parameter is not None:
@@ -240,7 +240,7 @@ def flow(value: Any) -> str:
     return text.removesuffix("...\n").strip()
 
 
-def example_listing(key: Key) -> str:
+def example_listing(key: DocumentKey) -> str:
     """Return the key with its value in the place where it stands in a document."""
     value = example_value(key)
     for step in reversed(key.path):
@@ -249,12 +249,12 @@ def example_listing(key: Key) -> str:
     return text
 
 
-def key_type(key: Key) -> str:
+def key_type(key: DocumentKey) -> str:
     """Return the type of a key in words, without the references of its schema."""
     return type_words(key.schema, lambda name: _DEFINITIONS.get(name, "mapping"))
 
 
-def key_blocks(places: tuple[Key, ...]) -> Iterator[Block]:
+def key_blocks(places: tuple[DocumentKey, ...]) -> Iterator[Block]:
     """Yield what there is to say of a key that stands at these places."""
     key = places[0]
     yield key.text
@@ -319,7 +319,7 @@ def kind_summary(kind: str) -> str:
     return str(schema_of(kind)["description"])
 
 
-def _below(key: Key) -> Iterator[Key]:
+def _below(key: DocumentKey) -> Iterator[DocumentKey]:
     """Yield the keys directly below one: in a mapping, in each item of a list, or below each name."""
     for other in settings_keys() if key.home == SETTINGS else policy_keys(key.home):
         rest: Any = other.path[len(key.path) :]

@@ -23,7 +23,7 @@ from gpolicy.policy.kinds import BUILT_IN, KINDS, Guard, HouseRule
 from gpolicy.policy.model import Declared, Leaf, Policy
 from gpolicy.reference import blocks
 from gpolicy.reference.blocks import Block, Heading, PageListing, PageTable, plain
-from gpolicy.reference.keys import ITEM, NAME, SETTINGS, Key, all_keys
+from gpolicy.reference.keys import ITEM, NAME, SETTINGS, DocumentKey, all_keys
 
 VARIABLES: Final[dict[str, str]] = read_data("reference.toml")["variables"]
 """The environment variables that gpolicy reads, with their meaning, in the order in which the pages show them."""
@@ -261,7 +261,7 @@ def _of_keys(word: str, form: Callable[[str], str]) -> Iterator[Meaning]:
             whole.append(key)
         elif wanted == steps[-len(wanted) :] or (rest and rest == steps[-len(rest) :]):
             ending.append(key)
-    together: dict[tuple[object, ...], list[Key]] = {}
+    together: dict[tuple[object, ...], list[DocumentKey]] = {}
     for key in whole or ending:
         known = key.parameter
         facts = (str(known.default), known.takes_effect, known.since, known.until) if known else ()

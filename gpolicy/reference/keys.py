@@ -23,7 +23,7 @@ SETTINGS: Final = "gpolicy.toml"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Key:
+class DocumentKey:
     """A key of a kind of document, or of another JSON value.
 
     `text` describes it, `schema` its value; `parameter` is what Ganeti knows of it. `condition`: the key that must
@@ -50,26 +50,26 @@ class Key:
 
 
 @cache
-def policy_keys(kind: str) -> tuple[Key, ...]:
+def policy_keys(kind: str) -> tuple[DocumentKey, ...]:
     """Return the keys of a kind of document, each before those below it."""
     return tuple(keys_of(kind, schema_of(kind), expand=True))
 
 
 @cache
-def settings_keys() -> tuple[Key, ...]:
+def settings_keys() -> tuple[DocumentKey, ...]:
     """Return the keys of gpolicy.toml, without the parameters of rules: these are told with the rules."""
     schema = json.loads((data_directory("schemas") / "gpolicy-toml.json").read_text(encoding="utf-8"))
     return tuple(key for key in keys_of(SETTINGS, schema, expand=True) if key.path[0] != "rules" or len(key.path) == 1)
 
 
-def all_keys() -> Iterator[Key]:
+def all_keys() -> Iterator[DocumentKey]:
     """Yield the keys of all kinds, and of gpolicy.toml."""
     for kind in KINDS:
         yield from policy_keys(kind)
     yield from settings_keys()
 
 
-def keys_of(home: str, schema: Schema, *, expand: bool) -> Iterator[Key]:
+def keys_of(home: str, schema: Schema, *, expand: bool) -> Iterator[DocumentKey]:
     """Yield the keys of a JSON Schema; with `expand` also those of the definitions that it refers to."""
     yield from _Walk(home, schema.get("definitions", {}), expand=expand).below(schema, ())
 
@@ -82,7 +82,7 @@ class _Walk:
 
     def below(
         self, schema: Schema, path: tuple[str, ...], condition: str = "", around: tuple[str, ...] = ()
-    ) -> Iterator[Key]:
+    ) -> Iterator[DocumentKey]:
         """Yield the keys below a place; `around` are the definitions that it is in, each of them told once."""
         if reference := schema.get("$ref"):
             schema = self.resolved(schema) if self.expand and reference not in around else {}
@@ -94,7 +94,7 @@ class _Walk:
             text = value.get("description") or self.resolved(value).get("description", "")
             here = (*path, name)
             parameter = parameter_at(here) if self.home in LEVELS else None
-            yield Key(
+            yield DocumentKey(
                 home=self.home,
                 path=here,
                 text=parameter.description if parameter else text,

@@ -154,11 +154,11 @@ def why_fixed(item: Instance) -> str:
     return ""
 
 
-Key = tuple[float, ...]
+MoveKey = tuple[float, ...]
 """What a move is judged by, less is better: the disk (MiB) to copy for each unit that it ends, units, lack."""
 
 
-def key_of(units: int, less: int, copied: int) -> Key:
+def key_of(units: int, less: int, copied: int) -> MoveKey:
     """Return what a move is judged by: it ends so many units of what is wrong, and nodes lack so much less."""
     return (units <= 0, copied / max(units, 1), -units, -less)
 
@@ -166,7 +166,7 @@ def key_of(units: int, less: int, copied: int) -> Key:
 class PossibleMove(NamedTuple):
     """A move that may help: the best that it can be judged by, and its place among the moves of its instance."""
 
-    key: Key
+    key: MoveKey
     place: int
 
 

@@ -24,7 +24,7 @@ from gpolicy.plan import plan_file
 from gpolicy.plan.changes import NODES, words
 from gpolicy.plan.effects import ADMIN_STATE, Contents, Effect, Observed, contents, observed, relocated
 from gpolicy.plan.plan import ANSWER_KEY, OBSERVED, effect_shape
-from gpolicy.plan.step import Inverse, Procedure, Step, Wave, planned
+from gpolicy.plan.step import Inverse, Procedure, Step, StepWave, planned
 from gpolicy.plan.trust import Signers, first_difference
 from gpolicy.printable import count
 
@@ -209,7 +209,7 @@ def steps_of(moves: Sequence[Move], seen: Mapping[str, Observed]) -> tuple[Step,
             made.append(
                 Step(
                     id=str(len(made) + 1),
-                    wave=Wave.MOVES,
+                    wave=StepWave.MOVES,
                     object=f"instance/{move.instance}",
                     title=f"set {move.job_set}: {_title(command.argv or (), before, after, up=up)}",
                     command=planned(command, relocated(move.instance, before, after)),

@@ -22,7 +22,7 @@ from gpolicy.analysis.losses import Homeless
 from gpolicy.printable import count
 from gpolicy.progress import Stop, Tell, until_stopped
 from gpolicy.remedy.faults import RATIOS, Fault, Layout, lack
-from gpolicy.remedy.moving import ANY_MOVE, Key, Movers, Part, Trial, Trials, copied_by, key_of
+from gpolicy.remedy.moving import ANY_MOVE, MoveKey, Movers, Part, Trial, Trials, copied_by, key_of
 
 MOST_TRIALS: Final = 20_000
 """How many second moves a search tries where no single one helps."""
@@ -37,7 +37,7 @@ MOST_BALANCING: Final = 400
 class _Waiting(NamedTuple):
     """Candidates of the offer `rank` from the `first` on, or `alone` the move at that place; `key` is of the best."""
 
-    key: Key
+    key: MoveKey
     rank: int
     first: int
     alone: bool = False
@@ -132,7 +132,9 @@ class Search:
                     return (found,)
         return ()
 
-    def _best_of_equal(self, layout: Layout, queue: list[_Waiting], offers: Sequence[tuple[Key, Part]]) -> Trial | None:
+    def _best_of_equal(
+        self, layout: Layout, queue: list[_Waiting], offers: Sequence[tuple[MoveKey, Part]]
+    ) -> Trial | None:
         """Take candidates of the least key from the queue; return the one with the best score that is safe."""
         key, equal = queue[0].key, list[tuple[int, int]]()
         while queue and queue[0].key == key and len(equal) < MOST_SCORED:
@@ -167,9 +169,9 @@ class Search:
                     return trial
         return None
 
-    def _offers(self, layout: Layout) -> list[tuple[Key, Part]]:
+    def _offers(self, layout: Layout) -> list[tuple[MoveKey, Part]]:
         """Return the moves of the instances concerned, with the least disk (MiB) that they copy for a unit they end."""
-        found: list[tuple[Key, Part]] = []
+        found: list[tuple[MoveKey, Part]] = []
         for number in self._concerned(layout):
             item = layout.instances[number]
             most = self.movers.most_units(layout, item)
@@ -350,7 +352,7 @@ class Search:
         return self._moves(made, layout)
 
 
-def _key(trial: Trial) -> Key:
+def _key(trial: Trial) -> MoveKey:
     return key_of(trial.gain.units, trial.gain.lack, trial.copied)
 
 

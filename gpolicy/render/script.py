@@ -11,7 +11,7 @@ from gpolicy.errors import GpolicyError, RequestError
 from gpolicy.ganeti.commands import shell_line
 from gpolicy.plan.effects import effect_words
 from gpolicy.plan.plan import Plan, check_safe
-from gpolicy.plan.step import PlannedCommand, Step, Wave, ways_back
+from gpolicy.plan.step import PlannedCommand, Step, StepWave, ways_back
 from gpolicy.printable import count, printable
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def _script_step(step: Step, title: str, command: PlannedCommand) -> dict[str, o
         message = f"step {step.id} ({step.title}) is possible through RAPI only, not by a command"
         raise GpolicyError(message, hint="Ganeti 3.0's own command line cannot set it; leave it out of the policy")
     effects = tuple(map(effect_words, command.effects))
-    line, twice = shell_line(command.argv), step.wave is Wave.POOL
+    line, twice = shell_line(command.argv), step.wave is StepWave.POOL
     return {"number": step.id, "title": title, "line": line, "effects": effects, "twice": twice}
 
 

@@ -57,7 +57,7 @@ class More:
 
 
 @dataclass(frozen=True, slots=True)
-class Upgrade:
+class SupposedUpgrade:
     """Other amounts of memory, disk, CPUs or physical volumes in nodes."""
 
     nodes: str
@@ -65,7 +65,7 @@ class Upgrade:
 
 
 @dataclass(frozen=True, slots=True)
-class Move:
+class SupposedMove:
     """Nodes in another group."""
 
     nodes: str
@@ -78,8 +78,8 @@ class WhatIf:
 
     more: tuple[More, ...] = ()
     less: tuple[str, ...] = ()
-    moves: tuple[Move, ...] = ()
-    upgrades: tuple[Upgrade, ...] = ()
+    moves: tuple[SupposedMove, ...] = ()
+    upgrades: tuple[SupposedUpgrade, ...] = ()
     offline: tuple[str, ...] = ()
     lost: tuple[str, ...] = ()
 
@@ -127,15 +127,15 @@ def read_wanted(text: str) -> More:
     return wanted
 
 
-def read_move(text: str) -> Move:
+def read_move(text: str) -> SupposedMove:
     """Return what `--move` says. Raise RequestError."""
     match text.split():
         case [nodes, "to", group]:
-            return Move(nodes, group)
+            return SupposedMove(nodes, group)
     raise ArgumentError(f"move {text!r} cannot be read", hint="write NODE,... to GROUP")
 
 
-def read_upgrade(text: str) -> Upgrade:
+def read_upgrade(text: str) -> SupposedUpgrade:
     """Return what `--upgrade` says. Raise RequestError."""
     nodes, *words = text.split() or [""]
     if not words or "=" in nodes:
@@ -149,7 +149,7 @@ def read_upgrade(text: str) -> Upgrade:
         if key in amounts:
             raise ArgumentError(f"upgrade: {key} is given twice")
         amounts[key] = _amount(key, value)
-    return Upgrade(nodes, amounts)
+    return SupposedUpgrade(nodes, amounts)
 
 
 def _amount(key: str, text: str) -> Amount:
@@ -259,7 +259,7 @@ def _nodes(more: More, like: str, state: ClusterState) -> tuple[ClusterState, st
     return load.nodes_like(state, node, more.count, group), said
 
 
-def _move(move: Move, state: ClusterState) -> tuple[ClusterState, str]:
+def _move(move: SupposedMove, state: ClusterState) -> tuple[ClusterState, str]:
     group = one_of("move", move.group, state.groups, "group")
     nodes = matching("move", move.nodes, state.nodes, "node")
     for name in nodes:
@@ -267,7 +267,7 @@ def _move(move: Move, state: ClusterState) -> tuple[ClusterState, str]:
     return state, f"{some(nodes)} in group {group}"
 
 
-def _upgrade(upgrade: Upgrade, state: ClusterState) -> tuple[ClusterState, str]:
+def _upgrade(upgrade: SupposedUpgrade, state: ClusterState) -> tuple[ClusterState, str]:
     nodes = matching("upgrade", upgrade.nodes, state.nodes, "node")
     for name in nodes:
         state = load.upgraded(state, name, dict(upgrade.amounts))

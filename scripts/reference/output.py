@@ -8,7 +8,7 @@ from typing import Any
 
 from gpolicy.data import data_directory
 from gpolicy.reference.blocks import Block, Heading, PageTable, type_words
-from gpolicy.reference.keys import Key, keys_of
+from gpolicy.reference.keys import DocumentKey, keys_of
 from gpolicy.report.prometheus import METRICS, MetricSet
 from scripts.reference.markdown import Link, anchor
 from scripts.reference.policy import key_tables
@@ -96,7 +96,7 @@ def _tables(name: str, schema: dict[str, Any], definition: str = "") -> Iterator
         yield from key_tables([key for key in keys if key.name != "event"], words)
 
 
-def definition_keys(name: str, schema: dict[str, Any], definition: str) -> list[Key]:
+def definition_keys(name: str, schema: dict[str, Any], definition: str) -> list[DocumentKey]:
     """Return the keys of a definition of a schema."""
     part = {**schema["definitions"][definition], "definitions": schema["definitions"]}
     return list(keys_of(name, part, expand=False))

@@ -23,7 +23,7 @@ from gpolicy.reference.blocks import (
     key_type,
     releases,
 )
-from gpolicy.reference.keys import ITEM, Key, keys_of, policy_keys
+from gpolicy.reference.keys import ITEM, DocumentKey, keys_of, policy_keys
 from scripts.reference.policy import key_tables
 from scripts.schemas.parameters import effect_sentence
 
@@ -31,7 +31,7 @@ _PER_HYPERVISOR = "HYPERVISOR"
 
 
 @cache
-def _keys() -> dict[tuple[str, ...], Key]:
+def _keys() -> dict[tuple[str, ...], DocumentKey]:
     """Return the keys of parameters by their path."""
     return {key.path: key for kind in ("Cluster", "NodeGroup") for key in policy_keys(kind)}
 
@@ -146,7 +146,7 @@ def _example(members: list[Parameter]) -> str:
     return text
 
 
-def _key(parameter: Parameter) -> Key:
+def _key(parameter: Parameter) -> DocumentKey:
     return _keys()[parameter.path]
 
 

@@ -21,7 +21,7 @@ from gpolicy.reference.blocks import (
     kind_summary,
     type_words,
 )
-from gpolicy.reference.keys import NAME, SETTINGS, Key, keys_of, policy_keys, settings_keys
+from gpolicy.reference.keys import NAME, SETTINGS, DocumentKey, keys_of, policy_keys, settings_keys
 from scripts.reference.markdown import Link, anchor
 
 _OWN_SECTION = 3
@@ -110,7 +110,7 @@ def kind_section(kind: str) -> Iterator[Block]:
         yield from key_tables(list(keys_of(name, {**schema["definitions"][name], "definitions": {}}, expand=False)))
 
 
-def _used(keys: Iterable[Key], schema: dict[str, dict[str, dict[str, object]]]) -> list[str]:
+def _used(keys: Iterable[DocumentKey], schema: dict[str, dict[str, dict[str, object]]]) -> list[str]:
     """Return the definitions with keys of their own that `keys`, or one of these, refer to."""
     text = str([key.schema for key in keys])
     found = [name for name in schema["definitions"] if f"definitions/{name}'" in text]
@@ -143,7 +143,7 @@ def settings_section() -> Iterator[Block]:
     )
 
 
-def key_tables(keys: list[Key], words: Named | None = None) -> Iterator[Block]:
+def key_tables(keys: list[DocumentKey], words: Named | None = None) -> Iterator[Block]:
     """Yield tables of keys: one for the first level, and one for each key with many below it.
 
     `words` names the definitions of another schema than a policy's, whose keys need no examples.
@@ -152,7 +152,7 @@ def key_tables(keys: list[Key], words: Named | None = None) -> Iterator[Block]:
     for key in keys:
         parents[key.path[:-1]] = parents.get(key.path[:-1], 0) + 1
     sections = {path for path, count in parents.items() if count >= _OWN_SECTION or not path}
-    members: dict[tuple[str, ...], list[Key]] = {}
+    members: dict[tuple[str, ...], list[DocumentKey]] = {}
     for key in keys:
         home = max(
             (path for path in sections if key.path[: len(path)] == path and path != key.path), key=len, default=()
@@ -177,7 +177,7 @@ def _collapsed(rows: tuple[tuple[str, ...], ...]) -> tuple[tuple[str, ...], ...]
     return (("`NAME`", *same.pop()),) if len(rows) > _MOST_ALIKE and len(same) == 1 else rows
 
 
-def _row(key: Key, depth: int, words: Named | None) -> tuple[str, ...]:
+def _row(key: DocumentKey, depth: int, words: Named | None) -> tuple[str, ...]:
     name = ".".join(key.path[depth:]).replace(".[]", "[]").replace(f".{NAME}", ".NAME")
     value = None if words else example_value(key)
     example = "" if value is None else flow(value)

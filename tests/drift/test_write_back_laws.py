@@ -14,7 +14,7 @@ from gpolicy.cluster.state import ClusterState
 from gpolicy.drift.comparing import find_drift
 from gpolicy.drift.write_back import WriteBack, write_back
 from gpolicy.findings import Severity
-from gpolicy.plan.changes import Key, key_of
+from gpolicy.plan.changes import ChangeKey, key_of
 from gpolicy.plan.diff import diff
 from gpolicy.policy.loading import load_policy
 from gpolicy.policy.model import Policy
@@ -50,7 +50,7 @@ class Run:
     wrote: WriteBack
 
     @property
-    def written(self) -> set[Key]:
+    def written(self) -> set[ChangeKey]:
         return {(item.drift.object, item.drift.path) for item in self.wrote.written}
 
 
@@ -63,7 +63,7 @@ def write(file: Path, state: ClusterState, *selected: str) -> Run:
     return Run(policy, wrote)
 
 
-def keys(policy: Policy, state: ClusterState) -> set[Key]:
+def keys(policy: Policy, state: ClusterState) -> set[ChangeKey]:
     return set(map(key_of, diff(policy, state).changes))
 
 
@@ -97,7 +97,7 @@ def test_what_is_written_is_gone_and_nothing_else_has_changed(data: st.DataObjec
         if any(item.severity is Severity.ERROR for item in load_policy(file).findings):
             return
         drift = keys(load_policy(file), state)
-        chosen = data.draw(st.sets(st.sampled_from(sorted(drift)))) if drift else set[Key]()
+        chosen = data.draw(st.sets(st.sampled_from(sorted(drift)))) if drift else set[ChangeKey]()
         selected = [f"{name}:{'.'.join(path)}" for name, path in sorted(chosen)]
         first = write(file, state, *selected)
         after = load_policy(file)

@@ -9,7 +9,7 @@ import pytest
 from gpolicy.cluster.state import Unreadable
 from gpolicy.errors import RequestError
 from gpolicy.ganeti.vocabulary import Level, Value, Values
-from gpolicy.plan.step import Wave
+from gpolicy.plan.step import StepWave
 from gpolicy.plan.steps import rename_order
 from tests.plan.planned import argv, cluster, plan_for, undo, with_group_tags
 from tests.strategies import instance
@@ -27,9 +27,9 @@ def test_templates_are_enabled_first_and_disabled_after_groups_let_go() -> None:
         "NodeGroup\nname: g\nipolicy: {disk-templates: [file]}",
     )
     assert [(step.wave, step.object) for step in plan.steps] == [
-        (Wave.ENABLE, "cluster"),
-        (Wave.LET_GO, "group/g"),
-        (Wave.CLUSTER, "cluster"),
+        (StepWave.ENABLE, "cluster"),
+        (StepWave.LET_GO, "group/g"),
+        (StepWave.CLUSTER, "cluster"),
     ]
     assert argv(plan) == [
         "gnt-cluster modify --enabled-disk-templates=plain,file,drbd --file-storage-dir=/srv/files",
@@ -64,7 +64,7 @@ def test_enabling_alone_is_one_step_before_the_groups() -> None:
         CLUSTER + "enabled_disk_templates: [plain, file]\nipolicy: {disk-templates: [file, plain]}",
         "NodeGroup\nname: g\nipolicy: {disk-templates: [file]}",
     )
-    assert [step.wave for step in plan.steps] == [Wave.ENABLE, Wave.GROUPS]
+    assert [step.wave for step in plan.steps] == [StepWave.ENABLE, StepWave.GROUPS]
     assert argv(plan)[0] == "gnt-cluster modify --enabled-disk-templates=plain,file --ipolicy-disk-templates=file,plain"
 
 
@@ -285,7 +285,7 @@ def test_a_change_without_a_command_has_no_step_and_fails_the_guard() -> None:
 
 def test_the_candidate_pool_changes_alone_and_last_and_is_undone_last() -> None:
     plan = plan_for(cluster(), CLUSTER + "candidate_pool_size: 3\nndparams: {ssh_port: 23}\ntags: [t]")
-    assert [step.wave for step in plan.steps] == [Wave.CLUSTER, Wave.TAGS_ADDED, Wave.POOL]
+    assert [step.wave for step in plan.steps] == [StepWave.CLUSTER, StepWave.TAGS_ADDED, StepWave.POOL]
     assert plan.steps[-1].command.argv == ("gnt-cluster", "modify", "--candidate-pool-size=3")
 
 

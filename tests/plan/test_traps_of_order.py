@@ -10,7 +10,7 @@ from gpolicy.cluster.state import Unreadable
 from gpolicy.ganeti.vocabulary import DEFAULT_MIN, Level, TakesEffect, Value
 from gpolicy.plan.changes import ChangeAction, Risk
 from gpolicy.plan.diff import TOOL_TAGS
-from gpolicy.plan.step import Wave
+from gpolicy.plan.step import StepWave
 from tests.plan.planned import argv, change, cluster, complaints, failed, plan_for, undo, with_group_tags, with_node
 from tests.strategies import instance
 
@@ -143,7 +143,7 @@ def test_t40_the_cluster_is_modified_once_in_a_wave() -> None:
         "volume_group_name: ''\nmax_running_jobs: 3",
         "NodeGroup\nname: g\nipolicy: {disk-templates: [file]}",
     )
-    assert [step.wave for step in plan.steps if step.object == "cluster"] == [Wave.ENABLE, Wave.CLUSTER]
+    assert [step.wave for step in plan.steps if step.object == "cluster"] == [StepWave.ENABLE, StepWave.CLUSTER]
 
 
 def test_t42_t43_a_move_says_what_comes_with_it() -> None:

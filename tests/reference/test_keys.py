@@ -15,10 +15,10 @@ from gpolicy.policy.kinds import KINDS
 from gpolicy.policy.settings_file import settings_file
 from gpolicy.policy.yaml_reader import read_yaml
 from gpolicy.reference.blocks import example_listing, example_value, flow, type_words
-from gpolicy.reference.keys import Key, all_keys, policy_keys, settings_keys
+from gpolicy.reference.keys import DocumentKey, all_keys, policy_keys, settings_keys
 
 
-def _key(home: str, name: str) -> Key:
+def _key(home: str, name: str) -> DocumentKey:
     return next(key for key in policy_keys(home) if key.name == name)
 
 

@@ -15,7 +15,7 @@ from gpolicy.errors import ExitCode, GpolicyError
 from gpolicy.plan.built_in_guards import GuardResult
 from gpolicy.plan.effects import Effect
 from gpolicy.plan.plan import Plan, UnsafePlanError
-from gpolicy.plan.step import Inverse, PlannedCommand, Step, Wave
+from gpolicy.plan.step import Inverse, PlannedCommand, Step, StepWave
 from gpolicy.render.script import render_script, script_environment
 
 SHELLS = [shell for shell in ("sh", "dash", "bash", "busybox") if shutil.which(shell)]
@@ -48,7 +48,7 @@ def plan(*argvs: tuple[str, ...], **more: Any) -> Plan:
     steps = tuple(
         Step(
             id=str(number),
-            wave=Wave.GROUPS,
+            wave=StepWave.GROUPS,
             object="node/x",
             title=f"do {' '.join(argv)}",
             command=PlannedCommand(argv=argv),
@@ -182,7 +182,7 @@ def test_a_script_goes_on_where_it_stopped_and_undoes_only_what_was_done(tmp_pat
 
 def test_the_candidate_pool_is_undone_last(tmp_path: Path) -> None:
     made = plan(("gnt-node", "modify", "a"), ("gnt-node", "modify", "b"))
-    pool = replace(made.steps[1], wave=Wave.POOL)
+    pool = replace(made.steps[1], wave=StepWave.POOL)
     _, called = run(tmp_path, render_script(plan(steps=(made.steps[0], pool)), rollback=True))
     assert called == [["gnt-node", "modify", "undo", "a"], ["gnt-node", "modify", "undo", "b"]]
 
@@ -240,7 +240,7 @@ def test_the_script_names_its_plan_and_who_signed_it() -> None:
 
 def test_a_change_of_the_candidate_pool_is_tried_twice(tmp_path: Path) -> None:
     made = plan(("gnt-node", "modify", "a"), ("gnt-node", "modify", "b"))
-    pool = replace(made.steps[1], wave=Wave.POOL)
+    pool = replace(made.steps[1], wave=StepWave.POOL)
     done, called = run(tmp_path, render_script(plan(steps=(made.steps[0], pool))), fails="b")
     assert done.returncode == 7
     assert [call[-1] for call in called] == ["a", "b", "b"]

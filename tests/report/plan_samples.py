@@ -8,7 +8,7 @@ from gpolicy.ganeti.vocabulary import Level, Value
 from gpolicy.plan.built_in_guards import GuardResult
 from gpolicy.plan.changes import MEMBERSHIP, NAME, TAGS, Change, NotCompared, Risk
 from gpolicy.plan.plan import Plan
-from gpolicy.plan.step import Inverse, PlannedCommand, Step, Wave
+from gpolicy.plan.step import Inverse, PlannedCommand, Step, StepWave
 from tests.report.impact_samples import Named, plain
 
 HOSTILE = (
@@ -81,14 +81,14 @@ def full_plan(named: Named = plain, *, safe: bool = False, many: int = 1) -> Pla
         change(Level.NODE, node, MEMBERSHIP, named("spare"), group),
     )
     step = Step(
-        wave=Wave.GROUPS,
+        wave=StepWave.GROUPS,
         object=f"group/{group}",
         title=f"modify group {group}: alloc_policy",
         command=PlannedCommand(("gnt-group", "modify", "--alloc-policy=last_resort", group)),
         inverse=Inverse((), (f"{named('hv')} stays",)),
     )
     rapi = Step(
-        wave=Wave.POOL,
+        wave=StepWave.POOL,
         object="cluster",
         title="modify the cluster",
         command=PlannedCommand(None, RapiCall("PUT", "/2/modify", {})),
