@@ -178,7 +178,8 @@ def base_unused(context: Context) -> Iterator[Hit]:
             continue
         twin = first.setdefault((root["kind"], root["name"]), document)
         is_hidden = twin is not document and twin.file == document.file
-        if is_hidden or not any(_extends(other, document, is_first=twin is document) for other in documents):
+        is_extended = any(_extends(other, document, is_first=twin is document) for other in documents)
+        if is_hidden or not (is_extended or _extending(context, document)):
             message = f"no {root['kind']} extends {root['name']}: its values reach no cluster"
             hint = "leave `template` out to make it an object of its own, or extend it"
             if twin is not document:
@@ -188,6 +189,15 @@ def base_unused(context: Context) -> Iterator[Hit]:
             subject = label.get(root["kind"], f"node-set/{root['name']}")
             related = see(twin.value_span(("name",)), "the first is here") if twin is not document else ()
             yield hit(subject, message, document.value_span(("name" if related else "template",)), hint, related)
+
+
+def _extending(context: Context, base: YamlDocument) -> list[str]:
+    """Return the names of the other policies of the run with an object that extends a base by its file."""
+    return [
+        policy.cluster.name if policy.cluster else ", ".join(policy.paths[:1])
+        for policy in context.others
+        if any(_extends(item.document, base, is_first=False) for item in policy.objects)
+    ]
 
 
 @warning("GP618", when=When.MORE_WITH_STATE | When.WHOLE)
@@ -201,6 +211,13 @@ def base_taken_for_group(context: Context) -> Iterator[Hit]:
                 message = f"group {base.root['name']} has no nodes, and {group.title} of another file extends it"
                 missing = f"{BASE_FILE}{base.file}#template {base.root['name']}"
                 yield hit(group, message, base.value_span(("name",)), _HINT, missing=missing)
+    cluster = context.policy.cluster
+    roots = [item.root for item in context.policy.documents if isinstance(item.root, dict)]
+    is_base = not context.policy.groups and any(root.get("template") is True for root in roots)
+    if cluster and is_base and (users := _extending(context, cluster.document)):
+        verb = "extend" if users[1:] else "extends"
+        message = f"cluster {cluster.name} has no groups, and {listed(users[:5])} {verb} it"
+        yield hit(cluster, message, cluster.span, "add `template: true`")
     bare = [group for group in context.groups if group.nodes is None and group.renamed_from is None]
     if len(bare) != 1 or bare[0].name in context.observed.groups:
         return
