@@ -59,3 +59,9 @@ def test_a_name_in_two_groups_is_at_the_pattern_that_goes_too_far(tmp_path: Path
 @pytest.mark.parametrize("sane", [PATTERNS, NAMES])
 def test_the_policies_are_sane(sane: str, tmp_path: Path) -> None:
     assert bad(sane, tmp_path) == []
+
+
+def test_a_node_of_two_groups_asks_no_tags_of_the_nodes_of_the_second(tmp_path: Path) -> None:
+    other = GROUP.replace("gold", "silver") + "nodes: [n4.example.org, s1.example.org]\n---\n"
+    (found,) = bad(other + NAMES, tmp_path)
+    assert (found.code, found.hint) == ("GP611", "is n[1-3].example.org meant? Else leave it out of one of the two")
