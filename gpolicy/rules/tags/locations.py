@@ -220,7 +220,7 @@ def node_in_two_domains(context: Context) -> Iterator[Hit]:
     return domains.in_two(context, names)
 
 
-@warning("GP528", When.MORE_WITH_STATE)
+@warning("GP528", When.MORE_WITH_STATE, explains=12)
 def node_in_two_places(context: Context) -> Iterator[Hit]:
     names = [name for name in domains.domains_of(context, "nlocation") if name.lower() in domains.PLACES]
     return domains.in_two(context, names, "leave it the tag of the place where it is: tags of sets add up")
