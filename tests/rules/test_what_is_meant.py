@@ -33,6 +33,12 @@ RATIO = (
 
 SLIPS: dict[str, tuple[str, ClusterState | None, str, str]] = {
     "a value without its domain": (OWNS + UP.replace("'hv:4'", "'4'") + FOUR + VERSIONS, None, "GP505", "hv:4"),
+    "a tag of a domain with another sign": (
+        OWNS + UP.replace("to: 'hv:5'", "to: hv-5") + FOUR + VERSIONS,
+        None,
+        "GP505",
+        "Did you mean `hv:5`? Else declare the domain 'hv-5'",
+    ),
     "another domain": (OWNS + UP.replace("[hv]", "[hypervisor]") + FOUR + VERSIONS, None, "GP517", "`hv`"),
     "a number of a node that is to come": (
         LISTED

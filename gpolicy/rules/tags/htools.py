@@ -1,6 +1,4 @@
-"""GP5xx: tags that htools and the watcher read: what they are made of, where they stand, and what prefixes mean;
-migration tags, and domains beside one another (location awareness).
-"""
+"""GP5xx: tags that htools and the watcher read, where they stand; migration tags, and domains beside one another."""
 
 from __future__ import annotations
 
@@ -260,11 +258,14 @@ def allowmigration_form(context: Context) -> Iterator[Hit]:
 
 @warning("GP505", When.MORE_WITH_STATE | When.WHOLE, explains=14)
 def allowmigration_without_domain(context: Context) -> Iterator[Hit]:
-    having = {text.partition(":")[2]: text for text in sorted(domains.known_node_tags(context), reverse=True)}
+    begins = tuple(f"{name}:" for name in domains.domains_of(context, "migration"))
+    tags, guess = sorted(domains.known_node_tags(context), reverse=True), Guesses()
+    having = {text.partition(":")[2]: text for text in tags}
     for tag, outside in context.once(_outside_domains).items():
         domain = outside[0].partition(":")[0]
         meant = [having[side] for side in outside if side in having]
-        hint = f"declare the domain {domain!r} (TagRules: migration.domains)"
+        near = guess(outside[0], [text for text in tags if text.startswith(begins)], cutoff=domains.CLOSE)
+        hint = f"{f'Did you mean `{near}`? Else ' if near else ''}declare the domain {domain!r} (migration.domains)"
         hint = f"Did you mean {' and '.join(meant)}, which nodes have?" if meant else hint
         message = f"{' and '.join(map(repr, outside))} {'belong' if outside[1:] else 'belongs'} to no migration domain"
         yield hit(tag.label, message, tag.span, hint, missing=f"migration domain {domain}")
