@@ -139,14 +139,15 @@ def failure_domain_incomplete(context: Context) -> Iterator[Hit]:
         like_others = len(having) >= least
         if not like_others:
             without = tuple(name for name in without if domain in failure and _is_in_now(context, name, domain))
-        if without:
+        slip = domains.list_meant(context, without[0], domain) if len(without) == 1 and like_others else None
+        is_twice = domain in domains.PLACES and any(len(node.of(domain)) > 1 for node in nodes)
+        if without and not (slip and is_twice):  # else GP528 says it
             label, span = _place(nodes, domain, tag)
             other = _other_domain(nodes, without)
             if other in failure or other in upgrades:
                 other = ""
             if other:
                 label, span = _place(tuple(node for node in nodes if node.name in without), other, tag)
-            slip = domains.list_meant(context, without[0], domain) if len(without) == 1 and like_others else None
             if slip is not None:
                 label, span = slip[0].label, slip[1]
             key = (label, span.file if span else "", span.line if span else 0)
@@ -220,7 +221,7 @@ def node_in_two_domains(context: Context) -> Iterator[Hit]:
     return domains.in_two(context, names)
 
 
-@warning("GP528", When.MORE_WITH_STATE, explains=12)
+@warning("GP528", When.MORE_WITH_STATE)
 def node_in_two_places(context: Context) -> Iterator[Hit]:
     names = [name for name in domains.domains_of(context, "nlocation") if name.lower() in domains.PLACES]
     return domains.in_two(context, names, "leave it the tag of the place where it is: tags of sets add up")
