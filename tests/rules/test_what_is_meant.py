@@ -39,6 +39,12 @@ SLIPS: dict[str, tuple[str, ClusterState | None, str, str]] = {
         "GP505",
         "Did you mean `hv:5`? Else declare the domain 'hv-5'",
     ),
+    "a domain renamed where it is owned, too": (
+        (OWNS + UP).replace("hv:'", "hyp:'").replace('"hv:"', '"hyp:"').replace("[hv]", "[hyp]") + FOUR + VERSIONS,
+        None,
+        "GP517",
+        "rename the tags hv:… to hyp:…, as in `owns`; or write hv",
+    ),
     "another domain": (OWNS + UP.replace("[hv]", "[hypervisor]") + FOUR + VERSIONS, None, "GP517", "`hv`"),
     "a number of a node that is to come": (
         LISTED

@@ -318,12 +318,13 @@ def tag_without_node(context: Context) -> Iterator[Hit]:
             slips = (kind for kind in kinds if is_one_slip(domain, kind) or domain.startswith(f"{kind}:"))
             wanted = min(apart, default="") if family == "migration" else ""  # what the exceptions are about
             close = (wanted if wanted in kinds else "") or guess(domain, kinds, cutoff=domains.CLOSE) or next(slips, "")
-            others = places if family == "nlocation" else []
+            others, is_new = places if family == "nlocation" else [], close and domain in owned - {close}
             if context.state is not None or close or is_said or others:
                 hint = f"tag the nodes {domain}:…{''.join(f', or name {name}, which they have' for name in others)}"
                 hint = f"Did you mean `{close}`?" if close else hint
                 if close not in ("", wanted) and context.state is None and domain not in misspelt:  # as GP522 says
                     hint = f"correct the domain, or the tags {close}:…"
+                hint = f"rename the tags {close}:… to {domain}:…, as in `owns`; or write {close}" if is_new else hint
                 if ":" in domain and domain in known:
                     hint = f"Did you mean `{domain.partition(':')[0]}`, what stands before the value of a tag?"
                 missing = f"migration domain {wanted}" if wanted and close == wanted else ""
