@@ -59,12 +59,15 @@ def did_you_mean(word: str, known: Collection[str], otherwise: str = "") -> str:
 def did_you_mean_one_of(word: str, what: str, known: Collection[str]) -> str:
     """Return such a hint for a name; if no known name is close, the first of them: `the groups are gold, silver`.
 
-    A tuple is in an order that means something; all else is sorted.
+    Of node-1 and node-2 none is meant by node-4. A tuple is in an order that means something; all else is sorted.
     """
     names = list(known) if isinstance(known, tuple) else sorted(known)
     if not names:
         return f"there are no {what}"
-    return did_you_mean(word, known, f"the {what} are {some(names, _MOST_LISTED)}")
+    near, words = closest(word, known), _split(word)[0]
+    slips = sorted(_distance(word[:_LONGEST], item) for item in names if near and _split(item)[0] == words)
+    is_even = slips[1:] != [] and slips[0] == slips[1]
+    return f"Did you mean `{near}`?" if near and not is_even else f"the {what} are {some(names, _MOST_LISTED)}"
 
 
 def _first_part(name: str) -> str:
