@@ -42,12 +42,13 @@ def closest(word: str, known: Collection[str], cutoff: float = CUTOFF) -> str | 
 
 
 def _may_be_meant(word: str, known: str) -> bool:
-    """Return whether a word is another's beginning, or a slip or two away from it: shared is not spare.
+    """Return whether a word is another's beginning, its plural, or a slip or two away from it: shared is not spare.
 
     A longer word has parts, one of which may be missing or wrong.
     """
     slips = 1 if len(word) < 8 and word[:2] != known[:2] else max(2, len(word) // 4)
-    return known.startswith(word) or word.startswith(known) or _distance(word, known) <= slips
+    is_plural = word == f"{known.removesuffix('f')}ves"  # halves
+    return known.startswith(word) or word.startswith(known) or is_plural or _distance(word, known) <= slips
 
 
 def did_you_mean(word: str, known: Collection[str], otherwise: str = "") -> str:
