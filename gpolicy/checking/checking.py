@@ -246,7 +246,6 @@ class Checker:
             hint = did_you_mean(unknown[0], known, "write the name of a Rule document behind house/")
             raise RequestError(f"`select` names {unknown[0]}, and no policy here has this house rule", hint=hint)
         fleet = members_of(self._roots, policies) if self._fleet is None else self._fleet
-        others = [member.policy for member in fleet.values()]
         unread = list(_read_by_none(self._roots, policies)) if self._fleet is None else []
         replaced = {path: text for path in self._baselines if (text := (texts or {}).get(str(path))) is not None}
         baselines = self._baselines | {path: self._read(path, text=text) for path, text in replaced.items()}
@@ -259,7 +258,7 @@ class Checker:
                     *(fleet[real_path(root)].hits if real_path(root) in fleet else ()),
                     *(unread if root == self._roots[0] else ()),
                 ),
-                others=others,
+                others=[member.policy for member in fleet.values()],
             )
             for root, policy, settings in zip(self._roots, policies, self._settings, strict=True)
         ]

@@ -86,8 +86,7 @@ class Context:
     A leaf in which the structure check found an error is left out: what it holds is not what was written. The
     effective value in a group is its own, or else what the *policy* declares for the cluster; where neither says
     anything there is none, and Ganeti's default is never assumed. What several rules ask is worked out once. `rules`
-    are those that others ask, by their codes; `forecast` tells of tests and of the plan; `others` are the policies that
-    are checked beside this one.
+    are those that others ask, by their codes; `forecast` tells of tests and of the plan; `others` are checked with it.
     """
 
     policy: Policy

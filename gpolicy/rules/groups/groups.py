@@ -14,7 +14,7 @@ from gpolicy.checking.rule import Hit, When, error, hit, see, warning
 from gpolicy.findings import AMBIGUOUS, BASE_FILE, NO_PLAN, Located, Related
 from gpolicy.ganeti.vocabulary import Path
 from gpolicy.policy.files import SUFFIXES
-from gpolicy.policy.model import GroupPolicy, Leaf, NodeSetPolicy, is_glob, matches, promised_nodes
+from gpolicy.policy.model import Declared, GroupPolicy, Leaf, NodeSetPolicy, is_glob, matches, promised_nodes
 from gpolicy.policy.source_file import YamlDocument
 from gpolicy.printable import count, listed
 from gpolicy.resolve.desired import RENAME_CLASH
@@ -191,13 +191,10 @@ def base_unused(context: Context) -> Iterator[Hit]:
             yield hit(subject, message, document.value_span(("name" if related else "template",)), hint, related)
 
 
-def _extending(context: Context, base: YamlDocument) -> list[str]:
-    """Return the names of the other policies of the run with an object that extends a base by its file."""
-    return [
-        policy.cluster.name if policy.cluster else ", ".join(policy.paths[:1])
-        for policy in context.others
-        if any(_extends(item.document, base, is_first=False) for item in policy.objects)
-    ]
+def _extending(context: Context, base: YamlDocument) -> list[Declared]:
+    """Return the objects of other policies of the run that extend a base by its file."""
+    objects = (item for policy in context.others for item in policy.objects)
+    return [item for item in objects if _extends(item.document, base, is_first=False)]
 
 
 @warning("GP618", when=When.MORE_WITH_STATE | When.WHOLE)
@@ -215,8 +212,7 @@ def base_taken_for_group(context: Context) -> Iterator[Hit]:
     roots = [item.root for item in context.policy.documents if isinstance(item.root, dict)]
     is_base = not context.policy.groups and any(root.get("template") is True for root in roots)
     if cluster and is_base and (users := _extending(context, cluster.document)):
-        verb = "extend" if users[1:] else "extends"
-        message = f"cluster {cluster.name} has no groups, and {listed(users[:5])} {verb} it"
+        message = f"cluster {cluster.name} has no groups, and is extended by {listed(item.name for item in users[:5])}"
         yield hit(cluster, message, cluster.span, "add `template: true`")
     bare = [group for group in context.groups if group.nodes is None and group.renamed_from is None]
     if len(bare) != 1 or bare[0].name in context.observed.groups:

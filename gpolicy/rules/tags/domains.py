@@ -183,10 +183,7 @@ def list_meant(context: Context, node: str, domain: str = "") -> _Beside | None:
 
 
 def _exchanged(sets: list[NodeSetPolicy], nodes: Iterable[str], node: str) -> _Beside | None:
-    """Return which of two sets names a node in place of the only one that is in none: that with its neighbours.
-
-    Nothing where `node` is neither of these two.
-    """
+    """Return which of two sets names a node in place of the only one that is in none, if `node` is one of the two."""
     names_of = {item.name: [name for entry in item.nodes for name in written_out(entry.value) or ()] for item in sets}
     uses = Counter(name for names in names_of.values() for name in names)
     order = sorted(nodes, key=lambda name: (len(name), name))

@@ -37,7 +37,7 @@ _CLUSTER = "gpolicy: v1\nkind: Cluster\nname: {}\n{}---\n"
 @pytest.mark.parametrize(
     ("more", "expected"),
     [
-        ("", [("GP618", "cluster fleet has no groups, and east and west extend it")]),
+        ("", [("GP618", "cluster fleet has no groups, and is extended by east and west")]),
         ("---\ngpolicy: v1\nkind: NodeGroup\nname: own\nnodes: [n9]\n", []),
     ],
 )
