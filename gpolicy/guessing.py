@@ -42,12 +42,13 @@ def closest(word: str, known: Collection[str], cutoff: float = CUTOFF) -> str | 
 
 
 def _may_be_meant(word: str, known: str) -> bool:
-    """Return whether a word is another's beginning, or a slip or two away from it: shared is not spare.
+    """Return whether a word is another's beginning, its plural, or a slip or two away from it: shared is not spare.
 
     A longer word has parts, one of which may be missing or wrong.
     """
     slips = 1 if len(word) < 8 and word[:2] != known[:2] else max(2, len(word) // 4)
-    return known.startswith(word) or word.startswith(known) or _distance(word, known) <= slips
+    is_plural = word == f"{known.removesuffix('f')}ves"  # halves
+    return known.startswith(word) or word.startswith(known) or is_plural or _distance(word, known) <= slips
 
 
 def did_you_mean(word: str, known: Collection[str], otherwise: str = "") -> str:
@@ -59,12 +60,15 @@ def did_you_mean(word: str, known: Collection[str], otherwise: str = "") -> str:
 def did_you_mean_one_of(word: str, what: str, known: Collection[str]) -> str:
     """Return such a hint for a name; if no known name is close, the first of them: `the groups are gold, silver`.
 
-    A tuple is in an order that means something; all else is sorted.
+    Of node-1 and node-2 none is meant by node-4. A tuple is in an order that means something; all else is sorted.
     """
     names = list(known) if isinstance(known, tuple) else sorted(known)
     if not names:
         return f"there are no {what}"
-    return did_you_mean(word, known, f"the {what} are {some(names, _MOST_LISTED)}")
+    near, words = closest(word, known), _split(word)[0]
+    slips = sorted(_distance(word[:_LONGEST], item) for item in names if near and _split(item)[0] == words)
+    is_even = slips[1:] != [] and slips[0] == slips[1]
+    return f"Did you mean `{near}`?" if near and not is_even else f"the {what} are {some(names, _MOST_LISTED)}"
 
 
 def _first_part(name: str) -> str:

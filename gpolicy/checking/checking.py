@@ -61,7 +61,7 @@ class Examination:
 
     Rules run on what could be read; those that judge by what is absent only when everything could. With `state`
     the rules that need a cluster run as well, and in place of their twins that can do without. `today` decides which
-    waivers are still in force. `fleet` is what this policy shows only beside others. `forecast` tells what its tests
+    waivers are still in force. `fleet` is what this policy shows only beside `others`. `forecast` tells what its tests
     find and what its plan would do; without it the rules about these find nothing. With `to_plan` the caller makes a
     plan or compares: what its guards say is not said here. With `to_accept` the caller accepts all that is found, also
     what only follows from other findings.
@@ -73,6 +73,7 @@ class Examination:
     settings: Settings = DEFAULT
     baseline: Baseline | None = None
     fleet: Iterable[Hit] = ()
+    others: Sequence[Policy] = ()
     forecast: Forecast = NO_FORECAST
     to_plan: bool = False
     to_accept: bool = False
@@ -82,9 +83,8 @@ class Examination:
         settings = self.settings
         if self.state is not None and settings.ganeti_version is None:
             settings = replace(settings, ganeti_version=release_of(self.state.software_version))
-        context = Context(
-            self.policy, self.state, settings, self.today, self.forecast, {rule.info.code: rule for rule in RULES}
-        )
+        rules = {rule.info.code: rule for rule in RULES}
+        context = Context(self.policy, self.state, settings, self.today, self.forecast, rules, self.others)
         sieve = _Sieve.of(context)
         found = self._with_idle(context, sieve, self._run_rules(context, sieve))
         if not self.to_accept:
@@ -258,6 +258,7 @@ class Checker:
                     *(fleet[real_path(root)].hits if real_path(root) in fleet else ()),
                     *(unread if root == self._roots[0] else ()),
                 ),
+                others=[member.policy for member in fleet.values()],
             )
             for root, policy, settings in zip(self._roots, policies, self._settings, strict=True)
         ]

@@ -86,7 +86,7 @@ class Context:
     A leaf in which the structure check found an error is left out: what it holds is not what was written. The
     effective value in a group is its own, or else what the *policy* declares for the cluster; where neither says
     anything there is none, and Ganeti's default is never assumed. What several rules ask is worked out once. `rules`
-    are those that others ask, by their codes; `forecast` tells of tests and of the plan.
+    are those that others ask, by their codes; `forecast` tells of tests and of the plan; `others` are checked with it.
     """
 
     policy: Policy
@@ -95,6 +95,7 @@ class Context:
     today: date
     forecast: Forecast = NO_FORECAST
     rules: Mapping[str, Rule] = field(default_factory=dict)
+    others: Sequence[Policy] = ()
     _found: dict[str, tuple[Hit, ...]] = field(default_factory=dict, init=False)
     _done: dict[object, Any] = field(default_factory=dict, init=False)
 

@@ -146,14 +146,14 @@ def groups_where(context: Context, declared: Declared, leaf: Leaf) -> list[Group
         return [declared]
     if not isinstance(declared, NodeSetPolicy):
         return [group for group in context.groups if context.own(group, leaf.path) is None]
-    homes = context.once(_groups_of_nodes)
+    homes = context.once(groups_of_nodes)
     names = {group.value for group in declared.groups}
     for entry in declared.nodes:
         names.update(home for name in model.written_out(entry.value) or () for home in homes.get(name, ()))
     return [group for group in context.groups if group.name in names]
 
 
-def _groups_of_nodes(context: Context) -> dict[str, list[str]]:
+def groups_of_nodes(context: Context) -> dict[str, list[str]]:
     """Return the nodes that groups surely name, each with those groups: one, or the policy is wrong."""
     homes: dict[str, list[str]] = {}
     for group in context.groups:

@@ -149,6 +149,8 @@ def test_a_guess_is_of_the_closest_word() -> None:
     assert closest("waiver", known) is None
     assert closest("shared", ["spare", "gold"]) is None
     assert closest("halve", ["full", "half"]) == "half"
+    assert closest("halves", ["full", "half", "quarter"]) == "half"
+    assert closest("waives", ["wait", "quarter"]) is None
     assert closest("vcpu_rato", ["spindle-ratio", "vcpu-ratio"]) == "vcpu-ratio"
     assert did_you_mean("waiver", known, "look it up") == "look it up"
     assert did_you_mean_one_of("x", "groups", []) == "there are no groups"

@@ -27,6 +27,7 @@ from gpolicy.policy.loading import load_policy
         ("kind: NodeSet\nname: s\nnodes: [n]\nndparams: {exclusive_storage: true}\n", "not on nodes"),
         ("kind: NodeSet\nname: s\nnodes: [n]\ndiskparams: {drbd: {protocol: C}}\n", "only the cluster and groups"),
         ("kind: Cluster\nname: c\ndisk_state: {lvm: {xenvg: {disk_total: 1T}}}\n", "as plain"),
+        ("kind: NodeGroup\nname: g\nipolicy: {exclusive_storage: true}\n", "it belongs below ndparams"),
     ],
 )
 def test_a_key_that_belongs_elsewhere_says_so(document: str, hint: str, tmp_path: Path) -> None:

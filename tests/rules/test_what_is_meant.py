@@ -8,6 +8,7 @@ import pytest
 
 from gpolicy.checking.context import EXCLUSIVE_STORAGE
 from gpolicy.cluster.state import ClusterState
+from gpolicy.guessing import did_you_mean_one_of
 from tests.rules.policy_texts import CLUSTER, EXCLUSIVE, GROUP, HARDWARE, LARGE, SILVER, SMALL, spec
 from tests.rules.run_rules import check, cluster, with_resources
 from tests.rules.test_slips_between_documents import bad
@@ -33,6 +34,18 @@ RATIO = (
 
 SLIPS: dict[str, tuple[str, ClusterState | None, str, str]] = {
     "a value without its domain": (OWNS + UP.replace("'hv:4'", "'4'") + FOUR + VERSIONS, None, "GP505", "hv:4"),
+    "a tag of a domain with another sign": (
+        OWNS + UP.replace("to: 'hv:5'", "to: hv-5") + FOUR + VERSIONS,
+        None,
+        "GP505",
+        "Did you mean `hv:5`? Else declare the domain 'hv-5'",
+    ),
+    "a domain renamed where it is owned, too": (
+        (OWNS + UP).replace("hv:'", "hyp:'").replace('"hv:"', '"hyp:"').replace("[hv]", "[hyp]") + FOUR + VERSIONS,
+        None,
+        "GP517",
+        "rename the tags hv:… to hyp:…, as in `owns`; or write hv",
+    ),
     "another domain": (OWNS + UP.replace("[hv]", "[hypervisor]") + FOUR + VERSIONS, None, "GP517", "`hv`"),
     "a number of a node that is to come": (
         LISTED
@@ -99,6 +112,21 @@ def test_one_slip_is_one_finding(name: str, tmp_path: Path) -> None:
     text, state, code, hint = SLIPS[name]
     (found,) = bad(text, tmp_path, state)
     assert (found.code, hint in found.hint) == (code, True), found.hint
+
+
+@pytest.mark.parametrize(
+    ("word", "known", "meant"),
+    [
+        ("node-4", ["node-1", "node-2", "node-3"], None),
+        ("node-4.example.org", ["node-1.example.org", "node-2.example.org"], None),
+        ("noed-1", ["node-1", "node-2", "node-3"], "node-1"),
+        ("node-44", ["node-4", "node-5"], "node-4"),
+        ("rack-1", ["racks", "node-1"], "racks"),
+    ],
+)
+def test_of_names_that_differ_in_numbers_only_none_is_meant(word: str, known: list[str], meant: str | None) -> None:
+    listed = f"the nodes are {', '.join(sorted(known))}"
+    assert did_you_mean_one_of(word, "nodes", known) == (f"Did you mean `{meant}`?" if meant else listed)
 
 
 def test_tags_that_the_policy_takes_from_nodes_are_not_counted(tmp_path: Path) -> None:

@@ -164,7 +164,7 @@ def fleet_drift(fleet: Fleet) -> Iterator[Hit]:
 def _forgotten_bases(fleet: Fleet, members: Sequence[int]) -> Iterator[Hit]:
     """Yield clusters and groups that extend nothing, where those of all others, two at least, extend a base of it.
 
-    A base of groups has their name. A cluster may say for itself most of what its base would.
+    A base of groups has their name. A cluster may say for itself most of what its base would, a group what it will.
     """
     objects: dict[str, dict[int, Declared]] = defaultdict(dict)
     for number in members:
@@ -180,7 +180,8 @@ def _forgotten_bases(fleet: Fleet, members: Sequence[int]) -> Iterator[Hit]:
         for base in sorted(base for base in common if base.endswith(f"#{name}") or not name):
             declared, (file, _, word) = each[lacking[0]], base.rpartition("#")
             of_base = {path for path, leaf in others[0].leaves.items() if real_file(leaf.document.file) == file}
-            if not name and len(of_base - declared.leaves.keys()) * 2 < len(of_base):
+            own = declared.leaves.keys()
+            if (own or "hardware" in declared.document.root) if name else len(of_base - own) * 2 < len(of_base):
                 continue
             written = f"{relative_path(file, pathlib.Path(declared.document.file).parent)}#{word}".removesuffix("#")
             message = f"{declared.title} extends nothing, but that of all other clusters extends {written}"

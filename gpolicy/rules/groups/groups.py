@@ -14,7 +14,7 @@ from gpolicy.checking.rule import Hit, When, error, hit, see, warning
 from gpolicy.findings import AMBIGUOUS, BASE_FILE, NO_PLAN, Located, Related
 from gpolicy.ganeti.vocabulary import Path
 from gpolicy.policy.files import SUFFIXES
-from gpolicy.policy.model import GroupPolicy, Leaf, NodeSetPolicy, is_glob, matches, promised_nodes
+from gpolicy.policy.model import Declared, GroupPolicy, Leaf, NodeSetPolicy, is_glob, matches, promised_nodes
 from gpolicy.policy.source_file import YamlDocument
 from gpolicy.printable import count, listed
 from gpolicy.resolve.desired import RENAME_CLASH
@@ -178,7 +178,8 @@ def base_unused(context: Context) -> Iterator[Hit]:
             continue
         twin = first.setdefault((root["kind"], root["name"]), document)
         is_hidden = twin is not document and twin.file == document.file
-        if is_hidden or not any(_extends(other, document, is_first=twin is document) for other in documents):
+        is_extended = any(_extends(other, document, is_first=twin is document) for other in documents)
+        if is_hidden or not (is_extended or _extending(context, document)):
             message = f"no {root['kind']} extends {root['name']}: its values reach no cluster"
             hint = "leave `template` out to make it an object of its own, or extend it"
             if twin is not document:
@@ -188,6 +189,12 @@ def base_unused(context: Context) -> Iterator[Hit]:
             subject = label.get(root["kind"], f"node-set/{root['name']}")
             related = see(twin.value_span(("name",)), "the first is here") if twin is not document else ()
             yield hit(subject, message, document.value_span(("name" if related else "template",)), hint, related)
+
+
+def _extending(context: Context, base: YamlDocument) -> list[Declared]:
+    """Return the objects of other policies of the run that extend a base by its file."""
+    objects = (item for policy in context.others for item in policy.objects)
+    return [item for item in objects if _extends(item.document, base, is_first=False)]
 
 
 @warning("GP618", when=When.MORE_WITH_STATE | When.WHOLE)
@@ -201,6 +208,12 @@ def base_taken_for_group(context: Context) -> Iterator[Hit]:
                 message = f"group {base.root['name']} has no nodes, and {group.title} of another file extends it"
                 missing = f"{BASE_FILE}{base.file}#template {base.root['name']}"
                 yield hit(group, message, base.value_span(("name",)), _HINT, missing=missing)
+    cluster = context.policy.cluster
+    roots = [item.root for item in context.policy.documents if isinstance(item.root, dict)]
+    is_base = not context.policy.groups and any(root.get("template") is True for root in roots)
+    if cluster and is_base and (users := _extending(context, cluster.document)):
+        message = f"cluster {cluster.name} has no groups, and is extended by {listed(item.name for item in users[:5])}"
+        yield hit(cluster, message, cluster.span, "add `template: true`")
     bare = [group for group in context.groups if group.nodes is None and group.renamed_from is None]
     if len(bare) != 1 or bare[0].name in context.observed.groups:
         return

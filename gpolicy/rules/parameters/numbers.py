@@ -81,8 +81,9 @@ def _value(
         return  # an error
     if not sensible.takes(value):
         usual = parameter.default if isinstance(parameter.default, int | float) else 0
-        unlikely = _unlikely(context, declared, leaf.dotted, sensible, value, leaf.span, usual)
-        yield _with_bare(unlikely, leaf)
+        unlikely = _with_bare(_unlikely(context, declared, leaf.dotted, sensible, value, leaf.span, usual), leaf)
+        same = f"{value} at {leaf.document.value_span(leaf.pointer[:-1])}: {unlikely.finding.hint}"  # one slip in both
+        yield replace(unlikely, finding=replace(unlikely.finding, missing=same))
     elif parameter.type in (Type.SIZE, Type.MIB) and 0 < value < _GIB and _is_bare(leaf, value):
         whole = context.own(declared, (*leaf.path[:-1], _WHOLE.get(leaf.path[-1], "")))
         if whole is None or value * _GIB <= whole.number:

@@ -218,8 +218,9 @@ def resync_parameter_ignored(context: Context) -> Iterator[Hit]:
 def _ignored(
     context: Context, declared: Declared, names: tuple[str, ...], cause: InForce | None, reason: str
 ) -> Iterator[Hit]:
-    """Yield one hit for those of the values that an object sets to other than Ganeti's defaults."""
-    own = [leaf for name in names if (leaf := context.own(declared, _path(name)))]
+    """Yield one hit for those of the values that an object sets, beside its cause, to other than Ganeti's defaults."""
+    here = declared.document if cause and cause.leaf and cause.leaf.document is declared.document else None
+    own = [leaf for name in names if (leaf := context.own(declared, _path(name))) and here in (None, leaf.document)]
     leaves = sorted((leaf for leaf in own if leaf.value != default_of(context, leaf.path)), key=lambda leaf: leaf.span)
     if not leaves or (cause is None and len(leaves) == 1):
         return  # a single value may be managed beside a switch elsewhere

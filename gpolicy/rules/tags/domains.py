@@ -15,7 +15,7 @@ from gpolicy.findings import Fix, Located, Related, Span
 from gpolicy.ganeti.vocabulary import TAG_FAMILIES, Level
 from gpolicy.guessing import MOST_GUESSES, MOST_KNOWN, closest
 from gpolicy.policy.edits import fix, remove_entry
-from gpolicy.policy.model import RULES, Declared, GroupPolicy, matches, written_out
+from gpolicy.policy.model import RULES, Declared, GroupPolicy, NodeSetPolicy, matches, written_out
 from gpolicy.policy.source_file import Pointer, YamlDocument
 from gpolicy.rules.shared import of_cluster
 
@@ -178,7 +178,23 @@ def list_meant(context: Context, node: str, domain: str = "") -> _Beside | None:
     if known and not sets and {*most} == {few + 1} and len(most) >= (2 if found else 1):
         short = next(item for item in context.policy.node_sets if counts.get(item.label) == few)
         found.append((0, few, (short, short.document.value_span(("nodes",)), f"is {node} missing here?")))
-    return min(found, key=lambda item: item[:2])[2] if found else None
+    exchanged = _exchanged([item for item in context.policy.node_sets if domain and item.label in counts], owners, node)
+    return exchanged or (min(found, key=lambda item: item[:2])[2] if found else None)
+
+
+def _exchanged(sets: list[NodeSetPolicy], nodes: Iterable[str], node: str) -> _Beside | None:
+    """Return which of two sets names a node in place of the only one that is in none, if `node` is one of the two."""
+    names_of = {item.name: [name for entry in item.nodes for name in written_out(entry.value) or ()] for item in sets}
+    uses = Counter(name for names in names_of.values() for name in names)
+    order = sorted(nodes, key=lambda name: (len(name), name))
+    twice, none = ([name for name in order if uses[name] == times] for times in (2, 0))
+    if len(twice) != 1 or len(none) != 1 or node not in (*twice, *none):
+        return None
+    at = {name: abs(place - order.index(none[0])) for place, name in enumerate(order) if name != twice[0]}
+    having = (item for item in reversed(sets) if twice[0] in names_of[item.name])
+    short = min(having, key=lambda item: max(at.get(name, 0) for name in names_of[item.name]))
+    span = next(entry.span for entry in short.nodes if twice[0] in (written_out(entry.value) or ()))
+    return short, span, f"is {none[0]} meant, which is in none?"
 
 
 def misspelt_domains(context: Context) -> set[str]:

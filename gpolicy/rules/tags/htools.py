@@ -1,6 +1,4 @@
-"""GP5xx: tags that htools and the watcher read: what they are made of, where they stand, and what prefixes mean;
-migration tags, and domains beside one another (location awareness).
-"""
+"""GP5xx: tags that htools and the watcher read, where they stand; migration tags, and domains beside one another."""
 
 from __future__ import annotations
 
@@ -260,11 +258,14 @@ def allowmigration_form(context: Context) -> Iterator[Hit]:
 
 @warning("GP505", When.MORE_WITH_STATE | When.WHOLE, explains=14)
 def allowmigration_without_domain(context: Context) -> Iterator[Hit]:
-    having = {text.partition(":")[2]: text for text in sorted(domains.known_node_tags(context), reverse=True)}
+    begins = tuple(f"{name}:" for name in domains.domains_of(context, "migration"))
+    tags, guess = sorted(domains.known_node_tags(context), reverse=True), Guesses()
+    having = {text.partition(":")[2]: text for text in tags}
     for tag, outside in context.once(_outside_domains).items():
         domain = outside[0].partition(":")[0]
         meant = [having[side] for side in outside if side in having]
-        hint = f"declare the domain {domain!r} (TagRules: migration.domains)"
+        near = guess(outside[0], [text for text in tags if text.startswith(begins)], cutoff=domains.CLOSE)
+        hint = f"{f'Did you mean `{near}`? Else ' if near else ''}declare the domain {domain!r} (migration.domains)"
         hint = f"Did you mean {' and '.join(meant)}, which nodes have?" if meant else hint
         message = f"{' and '.join(map(repr, outside))} {'belong' if outside[1:] else 'belongs'} to no migration domain"
         yield hit(tag.label, message, tag.span, hint, missing=f"migration domain {domain}")
@@ -317,12 +318,13 @@ def tag_without_node(context: Context) -> Iterator[Hit]:
             slips = (kind for kind in kinds if is_one_slip(domain, kind) or domain.startswith(f"{kind}:"))
             wanted = min(apart, default="") if family == "migration" else ""  # what the exceptions are about
             close = (wanted if wanted in kinds else "") or guess(domain, kinds, cutoff=domains.CLOSE) or next(slips, "")
-            others = places if family == "nlocation" else []
+            others, is_new = places if family == "nlocation" else [], close and domain in owned - {close}
             if context.state is not None or close or is_said or others:
                 hint = f"tag the nodes {domain}:…{''.join(f', or name {name}, which they have' for name in others)}"
                 hint = f"Did you mean `{close}`?" if close else hint
                 if close not in ("", wanted) and context.state is None and domain not in misspelt:  # as GP522 says
                     hint = f"correct the domain, or the tags {close}:…"
+                hint = f"rename the tags {close}:… to {domain}:…, as in `owns`; or write {close}" if is_new else hint
                 if ":" in domain and domain in known:
                     hint = f"Did you mean `{domain.partition(':')[0]}`, what stands before the value of a tag?"
                 missing = f"migration domain {wanted}" if wanted and close == wanted else ""

@@ -16,7 +16,7 @@ from gpolicy.ganeti.vocabulary import TAG_FAMILIES, Level
 from gpolicy.guessing import did_you_mean_one_of
 from gpolicy.policy.model import unlikely
 from gpolicy.printable import listed, named
-from gpolicy.rules.shared import is_closed, unknown_in_sets
+from gpolicy.rules.shared import groups_of_nodes, is_closed, unknown_in_sets
 from gpolicy.rules.tags import domains
 
 _MOST_GROUPS: Final = 6  # named in one message
@@ -118,6 +118,7 @@ def failure_domain_incomplete(context: Context) -> Iterator[Hit]:
     }
     at_place: dict[tuple[str, str, int], tuple[Span | None, list[_Lacking]]] = {}
     migration = (item for item in _domains_of_groups(context, "migration") if item[0] not in failure)
+    homes = context.once(groups_of_nodes)
     left = 100_000  # tags of nodes that are compared with the name of a domain
 
     def has_almost(node: TaggedNode, domain: str) -> bool:
@@ -134,17 +135,19 @@ def failure_domain_incomplete(context: Context) -> Iterator[Hit]:
             continue  # without exceptions only upgraded nodes need the tag
         without = tuple(node.name for node in nodes if not node.of(domain) and not has_almost(node, domain))
         least = 1 if domain in failure else 2  # of a single node in a migration domain GP518 knows more
-        like_others = sum(bool(node.of(domain)) for node in nodes) >= least
+        having = [node for node in nodes if node.of(domain) and not homes.get(node.name, ())[1:]]  # else GP611
+        like_others = len(having) >= least
         if not like_others:
             without = tuple(name for name in without if domain in failure and _is_in_now(context, name, domain))
-        if without:
+        slip = domains.list_meant(context, without[0], domain) if len(without) == 1 and like_others else None
+        is_twice = domain in domains.PLACES and any(len(node.of(domain)) > 1 for node in nodes)
+        if without and not (slip and is_twice):  # else GP528 says it
             label, span = _place(nodes, domain, tag)
             other = _other_domain(nodes, without)
             if other in failure or other in upgrades:
                 other = ""
             if other:
                 label, span = _place(tuple(node for node in nodes if node.name in without), other, tag)
-            slip = domains.list_meant(context, without[0], domain) if len(without) == 1 and like_others else None
             if slip is not None:
                 label, span = slip[0].label, slip[1]
             key = (label, span.file if span else "", span.line if span else 0)

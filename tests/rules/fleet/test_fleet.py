@@ -173,8 +173,11 @@ def test_a_group_without_the_base_of_its_name_in_all_other_clusters(tmp_path: Pa
     (item,) = hits(fleet(b=""), tmp_path / "one")
     assert (item.policy, item.label, item.finding.code) == (1, "group/g", "GP834")
     assert (item.finding.severity, item.finding.hint) == (Severity.WARNING, "add `extends: ../base.yaml#g`")
-    for name, sane in {"all": fleet(), "two": fleet(a="", b=""), "own": fleet(b=extends.replace("#g", "#h"))}.items():
-        assert hits(sane, tmp_path / name) == []
+    owns = ("hardware: {memory: 64G}\n", "alloc_policy: preferred\n", "ipolicy: {vcpu-ratio: 2}\n")
+    sane = [fleet(), fleet(a="", b=""), fleet(b=extends.replace("#g", "#h")), *(fleet(b=own) for own in owns)]
+    for number, text in enumerate(sane):
+        assert hits(text, tmp_path / str(number)) == []
+    assert [item.label for item in hits(fleet(b="limits: {max_node_failures: 1}\n"), tmp_path / "bare")] == ["group/g"]
 
 
 @pytest.mark.parametrize(

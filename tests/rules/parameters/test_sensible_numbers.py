@@ -11,6 +11,7 @@ from gpolicy.ganeti.parameters import PARAMETERS
 from gpolicy.ganeti.vocabulary import Parameter, Type
 from tests.rules.policy_texts import CLUSTER, GROUP, bounds
 from tests.rules.run_rules import check
+from tests.rules.test_slips_between_documents import bad
 
 NUMBERS = (Type.INT, Type.SIZE, Type.MIB, Type.FLOAT)
 WITHOUT_RANGE = {
@@ -134,3 +135,10 @@ def test_memory_that_does_not_go_with_the_cpus(memory: str, cpus: str, bound: st
     text = f"{GROUP}ipolicy:\n  minmax:\n    - name: some\n      {bounds(memory, cpus, '10G 90G')}"
     [found] = [finding for finding in check(text, tmp_path) if finding.severity is not Severity.INFO]
     assert (found.code, found.message) == ("GP224", f"size some: {bound}")
+
+
+@pytest.mark.parametrize(("text", "count"), [("{minmem: 2, maxmem: 2}", 1), ("{minmem: 2, maxmem: 3}", 2)])
+def test_one_slip_in_two_values_of_a_mapping_is_one_finding(text: str, count: int, tmp_path: Path) -> None:
+    found = bad(f"{CLUSTER}beparams: {text}\n", tmp_path)
+    assert [(item.code, item.hint) for item in found][:1] == [("GP152", "write 2G, if 2 GiB are meant")]
+    assert len(found) == count

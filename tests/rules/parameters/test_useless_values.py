@@ -80,3 +80,19 @@ def test_directories_and_ports_are_ganetis_own() -> None:
     assert sorted(FORBIDDEN) == directories
     assert set(GANETI_PORTS) == set(ports) - {22, 80}  # ssh is compared with ssh_port; 80 is on an address of its own
     assert list(INSTANCE_PORTS) == of_instances
+
+
+@pytest.mark.parametrize(
+    ("base", "own", "expected"),
+    [
+        ("dynamic-resync: true, c-max-rate: 200M", "dynamic-resync: false, resync-rate: 100M", []),
+        ("dynamic-resync: true, c-max-rate: 200M", "dynamic-resync: false, c-max-rate: 100M", ["GP122"]),
+        ("dynamic-resync: false, c-max-rate: 200M", "resync-rate: 100M", ["GP122"]),
+    ],
+)
+def test_a_mode_that_leaves_values_of_a_base_unused_is_meant(
+    base: str, own: str, expected: list[str], tmp_path: Path
+) -> None:
+    head = "gpolicy: v1\nkind: Cluster\nname: {}\n{}\nenabled_disk_templates: [drbd]\ndiskparams:\n  drbd: {{{}}}\n"
+    text = head.format("base", "template: true", base) + "---\n" + head.format("c.example.org", "extends: base", own)
+    assert [item.code for item in check(text, tmp_path) if item.code == "GP122"] == expected
