@@ -34,3 +34,11 @@ SMALL: Final = spec("small", "1G 12G", "1 3", "10G 90G")
 def group_with(*pairs: str) -> str:
     """Return a group with these specs."""
     return f"{GROUP}ipolicy:\n  minmax:\n{''.join(pairs)}"
+
+
+FOUR: Final = f"{GROUP}nodes: [n1, n2, n3, n4]\n"
+
+
+def node_set(name: str, nodes: str, more: str) -> str:
+    """Return a document with a set of nodes, for behind others."""
+    return f"---\ngpolicy: v1\nkind: NodeSet\nname: {name}\nnodes: [{nodes}]\n{more}\n"

@@ -11,10 +11,10 @@ from gpolicy.cluster.state import ClusterObject, ClusterState, LiveInstance
 from gpolicy.findings import Finding, Severity
 from gpolicy.ganeti.vocabulary import Values
 from gpolicy.rules.node_limits import METAVG
-from tests.rules.policy_texts import CLUSTER, group_with, spec
+from tests.rules.policy_texts import CLUSTER, group_with, node_set, spec
 from tests.rules.run_rules import check, cluster, with_instance, with_resources
 from tests.rules.test_plan_guards import ALLOWING
-from tests.rules.test_what_is_meant import group, node_set
+from tests.rules.test_slips_and_cures import group
 
 
 def wrong(text: str, directory: Path, state: ClusterState) -> list[Finding]:

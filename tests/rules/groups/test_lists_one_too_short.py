@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.rules.policy_texts import GROUP
+from tests.rules.policy_texts import GROUP, node_set
 from tests.rules.test_slips_between_documents import bad
-from tests.rules.test_what_is_meant import node_set
 
 RULES = (
     "---\ngpolicy: v1\nkind: TagRules\nfailure_domains: [room]\nowns: [nlocation, {prefix: 'room:', \"on\": [node]}]\n"
