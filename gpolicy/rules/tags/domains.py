@@ -111,7 +111,7 @@ def in_two(context: Context, names: Collection[str], hint: str = "") -> Iterator
 
 
 _Beside = tuple[Declared, Span, str]
-"""A group or a node set, the place of a pattern, and that pattern with its range one number longer or shorter."""
+"""A group or a node set, a place in its list, and what is meant there: a pattern one number off, or a question."""
 
 
 def lists_of_nodes(context: Context) -> list[tuple[Declared, Sequence[Located[str]]]]:
