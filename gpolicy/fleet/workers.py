@@ -20,7 +20,7 @@ from typing import Final, Generic, TypeVar
 _Result = TypeVar("_Result")
 
 _TICK: Final = 0.2
-_GROWTH: Final = 64 * 1024  # KiB by which a process may grow that does another job
+_GROWTH: Final = 32 * 1024  # KiB by which a process may grow that does another job
 _GRACE: Final = 2.0  # seconds that a process has to end what it started
 
 

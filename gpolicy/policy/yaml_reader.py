@@ -8,6 +8,7 @@ number of nodes, aliases followed, are bounded; nothing recurses.
 from __future__ import annotations
 
 import re
+import sys
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import islice
@@ -141,7 +142,7 @@ class _Reader:
         if kind is yaml.ScalarEvent:
             mark = _mark(event)
             self._source.scalars.append(mark)
-            text: str = event.value
+            text = sys.intern(event.value)  # the same words are frequent
             is_read = event.implicit[0] if event.tag is None else event.tag != f"{_TAG}str"
             value = resolve(text) if is_read else text
             if event.tag is not None:
@@ -152,7 +153,7 @@ class _Reader:
             self._begin(event, YamlMapping() if kind is yaml.MappingStartEvent else YamlSequence())
         elif kind is yaml.MappingEndEvent or kind is yaml.SequenceEndEvent:
             done = self._open.pop()
-            mark = (*done.mark[:2], event.end_mark.line + 1, event.end_mark.column + 1)
+            mark = _same((*done.mark[:2], event.end_mark.line + 1, event.end_mark.column + 1))
             self._put(done.value, mark, done.nodes, done.anchor)
         elif kind is yaml.AliasEvent:
             self._alias(event)
@@ -290,4 +291,9 @@ def resolve(text: str) -> bool | int | float | str | None:
 
 def _mark(event: Any) -> Mark:
     start, end = event.start_mark, event.end_mark
-    return start.line + 1, start.column + 1, end.line + 1, end.column + 1
+    return _same((start.line + 1, start.column + 1, end.line + 1, end.column + 1))
+
+
+@lru_cache(maxsize=8192)  # files of one form have values at the same places: each is kept once
+def _same(mark: Mark) -> Mark:
+    return mark

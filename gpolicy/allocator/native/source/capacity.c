@@ -11,7 +11,8 @@ enum { MOST_AHEAD = 1 << 12 }; /* placements between two tests of ours */
  * ATTEMPT plus the test. */
 enum question { TRIAL, ATTEMPT = 1 << REASONS };
 struct known {
-    int64_t version, run, memory, disk, vcpus, spindles;
+    int64_t version, memory, disk, vcpus, spindles;
+    bool filled;
     unsigned question;
     struct attempt attempt;
 };
@@ -19,16 +20,18 @@ struct known {
 enum { PLACES = 1 << 14 };
 struct memo {
     struct known known[PLACES];
-    int64_t run, redundant_version; /* the state for which `redundant` holds, plus 1 */
+    int64_t redundant_version; /* the state for which `redundant` holds, plus 1 */
     bool redundant;
 };
 
+void remember_sizes(struct engine *engine) {
+    engine->memo = zeroed(engine, 1, sizeof *engine->memo);
+    if (!failed(engine)) forget_sizes_of_room(engine);
+}
+
 void forget_sizes(struct engine *engine) {
-    if (engine->memo == NULL) engine->memo = zeroed(engine, 1, sizeof *engine->memo);
-    if (failed(engine)) return;
-    engine->memo->run++;
-    engine->memo->redundant_version = 0;
-    forget_sizes_of_room(engine);
+    release(engine, engine->memo); /* most of it is empty, and many engines are open at once */
+    engine->memo = NULL;
 }
 
 /* Whether the present state passes the N+1 test; tested once for each state. */
@@ -48,14 +51,14 @@ static struct known *look_up(struct engine *engine, const struct instance *insta
     hash = (hash ^ (hash >> 29) ^ (uint64_t)instance->vcpus) * 0xc4ceb9fe1a85ec53u;
     hash = (hash ^ (uint64_t)instance->spindles ^ ((uint64_t)question << 32)) * 0x9e3779b97f4a7c15u;
     struct known *known = &engine->memo->known[(hash >> 40) % PLACES];
-    *found = known->run == engine->memo->run && known->version == engine->version && known->question == question &&
+    *found = known->filled && known->version == engine->version && known->question == question &&
              known->memory == instance->memory && known->disk == instance->disk && known->vcpus == instance->vcpus &&
              known->spindles == instance->spindles;
     return known;
 }
 
 static void keep(struct engine *engine, const struct instance *instance, unsigned question, struct known *known) {
-    known->run = engine->memo->run;
+    known->filled = true;
     known->version = engine->version;
     known->question = question;
     known->memory = instance->memory;

@@ -15,13 +15,14 @@ void standard(struct engine *engine, const struct instance *instance, int64_t li
 /* Place `instance` until none fits, shrink it by the most frequent reason of failure, and repeat (tiered.c). */
 void tiered(struct engine *engine, const struct instance *instance, int64_t limit, struct outcome *outcome);
 
-/* Attempts and trials in the present state, computed once for each size. Until forget_sizes() is called, instances may
- * differ in memory, disk, CPUs and spindles only. */
+/* Attempts and trials in the present state, computed once for each size, between remember_sizes() and forget_sizes().
+ * Meanwhile instances may differ in memory, disk, CPUs and spindles only. */
 void known_attempt(struct engine *engine, const struct instance *instance, enum test test, struct attempt *attempt);
 /* The outcomes on all candidates, without the N+1 test. Valid until the next question. */
 const struct counts *known_trial(struct engine *engine, const struct instance *instance);
 /* Whether any candidate takes the instance if policies do not bound the resources in `unbounded`. */
 bool known_to_fit(struct engine *engine, const struct instance *instance, unsigned unbounded);
+void remember_sizes(struct engine *engine);
 void forget_sizes(struct engine *engine);
 
 #endif

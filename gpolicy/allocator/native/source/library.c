@@ -90,14 +90,15 @@ static void answer_run(struct engine *engine, enum kind kind, const struct insta
     int64_t given = engine->table.given;
     /* new instances get the numbers after the last one, so the table must have no gaps */
     if (given > 0 && engine->table.numbers[given - 1] != given - 1) fail(engine, INVALID);
-    forget_sizes(engine);
-    engine->refused = false;
+    if (!failed(engine)) remember_sizes(engine);
     if (failed(engine)) return;
+    engine->refused = false;
     if (kind == TIERED) {
         tiered(engine, instance, limit, &outcome);
     } else {
         standard(engine, instance, limit, &outcome);
     }
+    forget_sizes(engine);
     memcpy(result->failures, outcome.counts.failures, sizeof result->failures);
     result->attempted = outcome.attempted;
     result->refused = engine->refused;
