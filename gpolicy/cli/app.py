@@ -15,11 +15,11 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
-from gpolicy.cli.options import as_option, with_typer_defaults
+from gpolicy.cli.options import with_typer_defaults
 from gpolicy.cli.terminal import switch_pager
 from gpolicy.cluster.sources import DESTINATIONS, SCHEMES
 from gpolicy.data import read_data
-from gpolicy.errors import ArgumentError, ExitCode, UsageError
+from gpolicy.errors import ExitCode, UsageError
 from gpolicy.guessing import closest, did_you_mean
 from gpolicy.report.forms import forms_of
 
@@ -212,8 +212,6 @@ def run_command_line(arguments: list[str]) -> int:
         result = get_command(app).main(arguments, prog_name="gpolicy", standalone_mode=False)
     except typer.Abort:
         raise KeyboardInterrupt from None
-    except ArgumentError as error:
-        raise as_option(error) from None
     except _CommandLineError as error:
         raise UsageError(_usage(error), hint=_hint(error, arguments[0])) from None
     return result if isinstance(result, int) else 0

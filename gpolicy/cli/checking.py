@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 import gpolicy
 from gpolicy.cli.output import Report, base_of, looked_at, not_judged, repository_path, show_report
 from gpolicy.cli.targets import Target, Targets, all_clusters_near, as_named, report_file, run_on, targets_of
-from gpolicy.cli.terminal import StatusLine, wants_colour, working
+from gpolicy.cli.terminal import StatusLine, in_options, wants_colour, working
 from gpolicy.errors import ExitCode, InputError, UnreachableError, UsageError
 from gpolicy.findings import Accepted, Finding
 from gpolicy.json_values import json_text
@@ -65,7 +65,7 @@ def settings_mistakes(paths: Iterable[Path]) -> list[Finding]:
             refuse_contradictions(file)
         except SettingsError as error:
             span = replace(error.span, file=str(as_named(Path(error.span.file))))
-            found.append(SETTINGS_MISTAKE.finding(error.what, span, hint=error.hint or ""))
+            found.append(SETTINGS_MISTAKE.finding(error.what, span, hint=in_options(error)[1] or ""))
     return found
 
 

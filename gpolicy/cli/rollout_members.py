@@ -23,7 +23,7 @@ from gpolicy.checking.settings_tables import settings_for
 from gpolicy.cli import applying
 from gpolicy.cli.checking import checked_policy, reader_today
 from gpolicy.cli.many_clusters import ProgressLines
-from gpolicy.cli.terminal import complain
+from gpolicy.cli.terminal import complain, in_options
 from gpolicy.cluster.state import ClusterState
 from gpolicy.drift.comparing import find_drift
 from gpolicy.errors import ExitCode, GpolicyError
@@ -190,7 +190,8 @@ def _with_policy(member: ClusterPlan, plan: Plan, state: ClusterState, found: Lo
 
 def _outcome(error: GpolicyError | OSError) -> RunResult:
     if isinstance(error, GpolicyError):
-        return RunResult(int(error.exit_code), error.message, error.hint or "")
+        message, hint = in_options(error)
+        return RunResult(int(error.exit_code), message, hint or "")
     return RunResult(int(ExitCode.COULD_NOT_RUN), f"{error.filename or 'the system'}: {error.strerror or error}")
 
 

@@ -50,7 +50,9 @@ def _run(arguments: list[str]) -> int:
         result = _run_verb(arguments)
         sys.stdout.flush()
     except GpolicyError as error:
-        _complain(error.message, error.hint)
+        from gpolicy.cli.terminal import in_options  # noqa: PLC0415 - only what is needed
+
+        _complain(*in_options(error))
         return int(error.exit_code)
     except (BrokenPipeError, SystemExit):  # the reader of our output has closed it (Typer turns that into an exit)
         _write_no_more()

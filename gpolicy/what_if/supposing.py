@@ -20,7 +20,7 @@ from gpolicy.analysis.loaded_state import load_state
 from gpolicy.analysis.size_words import PairNames, find_pair, pair_title, read_words, split_count, with_bound
 from gpolicy.analysis.wanted_instance import PlaceRequest, of_pair, wanted_group, wanted_instance
 from gpolicy.cluster.state import ClusterState, LiveDisk, LiveInstance
-from gpolicy.errors import ArgumentError, RequestError
+from gpolicy.errors import ArgumentError, RequestError, argument
 from gpolicy.ganeti.amounts import exact_size, parse_size
 from gpolicy.guessing import did_you_mean, did_you_mean_one_of
 from gpolicy.printable import count, some
@@ -120,9 +120,10 @@ def read_wanted(text: str) -> More:
     """Return what must fit: `50x SPEC`. Raise RequestError."""
     wanted = read_more(text, "want", _WANT_FORM)
     if wanted.group is not None:
-        raise ArgumentError(f"want {text!r} names a group", hint=f"write {_WANT_FORM}, and the group as --group NAME")
+        hint = f"write {_WANT_FORM}, and the group as {argument('group')} NAME"
+        raise ArgumentError(f"want {text!r} names a group", hint=hint)
     if wanted.like is not None:
-        hint = f"write {_WANT_FORM}; --like says which nodes can be bought"
+        hint = f"write {_WANT_FORM}; {argument('like')} says which nodes can be bought"
         raise ArgumentError(f"want {text!r} names no instances", hint=hint)
     return wanted
 
