@@ -8,10 +8,9 @@ from dataclasses import replace
 from datetime import date
 from typing import Final
 
-from gpolicy.checking.checking import Examination
 from gpolicy.cluster.state import ClusterState
 from gpolicy.findings import Finding, Severity, Span
-from gpolicy.forecast.telling import FORECAST
+from gpolicy.forecast.telling import make_examination
 from gpolicy.ganeti.parameters import default_in, parameter_at, position
 from gpolicy.ganeti.vocabulary import Path, Values
 from gpolicy.plan.diff import prospect
@@ -66,7 +65,7 @@ Place = tuple[str, str]
 def unsound_places(files: Mapping[str, str], state: ClusterState) -> dict[Place, str]:
     """Return what the policy in `files` must not say, and why: one entry for each error that check finds."""
     policy = policy_of(files)
-    examination = Examination(policy=policy, state=state, today=date.min, forecast=FORECAST)  # no waivers, hence no day
+    examination = make_examination(policy=policy, state=state, today=date.min)  # no waivers, hence no day
     errors = [finding for finding in examination.run().findings if finding.severity is Severity.ERROR]
     places = list(_places(policy)) if errors else []
     found: dict[Place, str] = {}

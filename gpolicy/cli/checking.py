@@ -178,22 +178,13 @@ def with_members(targets: Targets) -> Targets:
 
 
 def _checker(paths: Sequence[Path], target: Target, request: CheckRequest) -> Checker:
-    from gpolicy.checking.checking import Checker  # noqa: PLC0415 (other verbs need no rules)
-    from gpolicy.forecast.telling import FORECAST  # noqa: PLC0415
+    from gpolicy.forecast.telling import make_checker  # noqa: PLC0415 (other verbs need no rules)
 
     named = [root for path in paths for root in policy_roots(path)]
     roots = list({real_path(root): root for root in reversed(named)}.values())[::-1]  # each once, by its first name
     state = read_for(roots, target)
     baseline = request.write_baseline is None
-    return Checker(
-        roots,
-        state,
-        request.overrides,
-        today=reader_today(),
-        baseline=baseline,
-        fleet=target.members,
-        forecast=FORECAST,
-    )
+    return make_checker(roots, state, request.overrides, today=reader_today(), baseline=baseline, fleet=target.members)
 
 
 def reader_today() -> date:

@@ -12,14 +12,13 @@ from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
 
-from gpolicy.checking.checking import check_by_settings
 from gpolicy.checking.settings_tables import settings_for
 from gpolicy.cluster.state import ClusterState
 from gpolicy.drift.comparing import Drift, DriftReport, find_drift
 from gpolicy.drift.units import How, ObjectUnits, TagUnits, Unit, ValueUnits
 from gpolicy.errors import GpolicyError
 from gpolicy.findings import Finding, Located, Severity, Span, told
-from gpolicy.forecast.telling import FORECAST
+from gpolicy.forecast.telling import check_by_settings
 from gpolicy.opening import real_path
 from gpolicy.plan.changes import MEMBERSHIP, NAME, TAGS, ChangeAction, ChangeKey, is_chosen, key_of
 from gpolicy.plan.diff import Difference, diff
@@ -54,8 +53,8 @@ class Looked:
 
 def look(policy: Policy, state: ClusterState, today: date) -> Looked:
     """Compare and check a policy."""
-    beside = check_by_settings(policy, state, today=today, forecast=FORECAST).findings
-    alone = check_by_settings(policy, None, today=today, forecast=FORECAST).findings
+    beside = check_by_settings(policy, state, today=today).findings
+    alone = check_by_settings(policy, None, today=today).findings
     bad = [item for item in beside if item.severity is Severity.ERROR]
     bad += [item for item in alone if item.severity in (Severity.ERROR, Severity.WARNING)]
     return Looked(policy=policy, difference=diff(policy, state), findings=tuple(bad))

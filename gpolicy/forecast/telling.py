@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from gpolicy.checking import checking
 from gpolicy.checking.context import Bounds, Forecast
 
 if TYPE_CHECKING:
@@ -92,3 +94,8 @@ def _breached_pairs(
 
 
 FORECAST: Final = Forecast(_outcomes, _idle_edits, _prospect, _objections, _verdicts, _impact, _breached_pairs)
+
+make_checker = partial(checking.Checker, forecast=FORECAST)
+make_examination = partial(checking.Examination, forecast=FORECAST)
+check_by_settings = partial(checking.check_by_settings, forecast=FORECAST)
+"""Those of `gpolicy.checking.checking` with this forecast, for all who check policies."""

@@ -13,7 +13,7 @@ from gpolicy.allocator.balancing import Balanced
 from gpolicy.allocator.cluster_data import NO_NODE, AllocPolicy, FailReason, InstanceStatus, Node
 from gpolicy.allocator.instance_moves import InstanceMove
 from gpolicy.allocator.merge import Cluster
-from gpolicy.analysis.basis import StateReport, node_uses, origin_of
+from gpolicy.analysis.basis import Settled, StateReport, node_uses, origin_of
 from gpolicy.analysis.binding import Cause, of_move
 from gpolicy.analysis.capacity import CapacityReport, GroupCapacity, SpecCapacity
 from gpolicy.analysis.health import ExclusionUnsatisfiable, LocationFacts
@@ -136,19 +136,21 @@ def find_remedy(  # noqa: PLR0913 (one parameter a choice)
     declared: bool = False,
     explain: bool = True,
     want: Want | None = None,
+    settled: Settled | None = None,
     tell: Tell = silent,
     stop: Stop | None = None,
 ) -> RemedyReport:
     """Return what cures the cluster in `state`. `names` are those of the policy's sizes.
 
-    `beginning` is that of the state, where it is known already; else `declared` is that of `load_state`. The search
-    ends after a `stop` (`Search` counts the work). `explain`: what is left has its reasons, and sizes are looked for.
-    With `want` the moves make room for wanted instances instead (`gpolicy.remedy.room`). Raise GpolicyError if figures
-    of nodes are missing in all groups, RequestError if what is wanted makes no sense on this cluster.
+    `beginning` is that of the state, where it is known already; else `declared` and `settled` are those of
+    `load_state`. The search ends after a `stop` (`Search` counts the work). `explain`: what is left has its reasons,
+    and sizes are looked for. With `want` the moves make room for wanted instances instead (`gpolicy.remedy.room`).
+    Raise GpolicyError if figures of nodes are missing in all groups, RequestError if what is wanted makes no sense on
+    this cluster.
     """
     if beginning is None:
         tell("what is wrong")
-        beginning = begin_remedy(state, load_state(state, declared=declared))
+        beginning = begin_remedy(state, load_state(state, declared=declared, settled=settled))
     loaded, movers, before = beginning.loaded, beginning.movers, beginning.before
     start = before.layout
     grounds = basis_notes(loaded.settled, loaded.whole.cluster, declared=True) if declared else []
