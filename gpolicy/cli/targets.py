@@ -232,10 +232,15 @@ def destination_of(to: str, rapi: RapiOptions, *, volumes: bool = False) -> tupl
 
     cluster = one_cluster(to, clusters)
     refuse_rapi_options(rapi)
+    return destination_in(cluster, ", or give an address"), target_of(cluster, None, None, volumes=volumes).options
+
+
+def destination_in(cluster: NamedCluster, otherwise: str = "") -> str:
+    """Return the destination that the settings file gives a cluster, or else raise InputError."""
     if cluster.destination is None:
-        hint = f"write `destination` under [clusters.{cluster.name}], or give an address"
+        hint = f"write `destination` under [clusters.{cluster.name}]{otherwise}"
         raise InputError(f"{cluster.source}: the cluster {cluster.name} has no destination", hint=hint)
-    return cluster.destination, target_of(cluster, None, None, volumes=volumes).options
+    return cluster.destination
 
 
 def _targets(asked: Clusters, targets: Sequence[Target], *, several: bool = False) -> Targets:
