@@ -43,8 +43,7 @@ def argument(name: str) -> str:
 class GpolicyError(Exception):
     """gpolicy could not run: shown as one clear line, exit code 3.
 
-    `message` says what is wrong, `hint` (optional) what to do about it. `marked_hint` is the hint for another error,
-    which then knows the arguments in it as well.
+    `message` says what is wrong, `hint` (optional) what to do about it; another error takes it as `marked_hint`.
     """
 
     exit_code = ExitCode.COULD_NOT_RUN

@@ -126,7 +126,7 @@ def name_meant(name: str, known: Iterable[str]) -> str | None:
     )
 
 
-_LETTERS: Final = re.compile(r"[^\d.*?\[]*+")
+LETTERS: Final = re.compile(r"[^\d.*?\[]*+")
 
 
 def node_meant(entry: str, name: str) -> str:
@@ -134,7 +134,7 @@ def node_meant(entry: str, name: str) -> str:
 
     Its own may have another domain, or a hyphen or zeros more or less behind the letters.
     """
-    begin, letters = (found[0] if (found := _LETTERS.match(item)) else "" for item in (entry, name))
+    begin, letters = (found[0] if (found := LETTERS.match(item)) else "" for item in (entry, name))
     host, domain = entry.partition(".")[0], name.partition(".")[2]
     numbers = host[len(begin) :].lstrip("0") if "[" in host else host[len(begin) :]
     right = f"{letters}{numbers}{'.' if domain else ''}{domain}"

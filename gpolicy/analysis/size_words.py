@@ -19,11 +19,11 @@ from gpolicy.analysis.wanted_instance import PlaceRequest, of_pair
 from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import GpolicyError, InputError, RequestError, argument
 from gpolicy.ganeti.amounts import exact_size, parse_size
+from gpolicy.ganeti.vocabulary import MINMAX
 from gpolicy.guessing import did_you_mean, did_you_mean_one_of
 from gpolicy.policy.model import INHERIT, Declared, Policy
 from gpolicy.printable import count
 
-MINMAX = ("ipolicy", "minmax")
 _MOST_SHOWN = 6
 _BOUNDS = {"min": "smallest", "max": "largest"}
 Names = tuple[str | None, ...]

@@ -13,7 +13,7 @@ from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TextIO, TypeVar
+from typing import TextIO
 
 from gpolicy.apply.carrying import ApplyError
 from gpolicy.apply.jobs import StopRequests
@@ -28,12 +28,10 @@ from gpolicy.cluster.state import ClusterState
 from gpolicy.drift.comparing import find_drift
 from gpolicy.errors import ExitCode, GpolicyError
 from gpolicy.fleet.named_clusters import NamedCluster
-from gpolicy.fleet.workers import Failed, results_as_they_come
+from gpolicy.fleet.workers import Failed, Result, results_as_they_come
 from gpolicy.plan.plan import Plan, check_safe, policy_digest
 from gpolicy.plan.plan_file import read_plan
 from gpolicy.rollout.rollout_run import LookResult, RunResult, look_at
-
-_Result = TypeVar("_Result")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -257,12 +255,12 @@ class SideBySide:
     @staticmethod
     def _each(
         clusters: Sequence[str],
-        jobs: Sequence[Callable[[], _Result]],
+        jobs: Sequence[Callable[[], Result]],
         *,
         most: int,
         seconds: float,
         may_begin: Callable[[str], bool] = lambda _: True,
-    ) -> Iterator[tuple[str, _Result | Failed]]:
+    ) -> Iterator[tuple[str, Result | Failed]]:
         progress = ProgressLines(clusters, quiet=True)
         results = results_as_they_come(
             jobs,

@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from gpolicy.checking import checking
-from gpolicy.checking.context import Bounds, Forecast
+from gpolicy.checking.context import MINMAX, Bounds, Forecast
 
 if TYPE_CHECKING:
     from gpolicy.analysis.violations import PolicyViolation
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from gpolicy.policy.scenario import Scenario, StageEdit
     from gpolicy.resolve.desired import Desired
     from gpolicy.testing.outcome import Outcome
-
-_MINMAX: Final = ("ipolicy", "minmax")
 
 
 def _outcomes(policy: Policy) -> Sequence[Outcome]:
@@ -77,7 +75,7 @@ def _breached_pairs(
         numbers = [breach for breach in found.breaches if breach.beyond is not None] if found else []
         return replace(found, breaches=tuple(numbers)) if found and numbers else None
 
-    old = bounds_of(group.effective.get(_MINMAX))
+    old = bounds_of(group.effective.get(MINMAX))
     number = next((number for number, bounds in enumerate(old) if breaches(bounds) is None), None)
     if number is None:
         return ()

@@ -21,6 +21,7 @@ Path = tuple[str, ...]
 Value = bool | int | float | str | list["Value"] | dict[str, "Value"] | None
 """A stored value in JSON's own types; sizes are MiB as int."""
 
+MINMAX: Final[Path] = ("ipolicy", "minmax")
 Values = dict[Path, Value]
 """Own values of one object (cluster, group or node): a leaf that is absent is inherited or not set."""
 

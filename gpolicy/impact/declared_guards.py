@@ -12,11 +12,12 @@ from typing import Final, TypeVar
 
 from gpolicy.analysis.basis import BasisKind
 from gpolicy.analysis.node_losses import GroupRedundancy
-from gpolicy.analysis.size_words import MINMAX, PairNames, names_by_object, pair_names, size_title
+from gpolicy.analysis.size_words import PairNames, names_by_object, pair_names, size_title
 from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import Terms
 from gpolicy.errors import GpolicyError
 from gpolicy.ganeti.amounts import exact_size
+from gpolicy.ganeti.vocabulary import MINMAX
 from gpolicy.impact.capacity_change import CapacityChange, FitChange, GroupCapacityChange, capacity_change
 from gpolicy.impact.comparison import Sides, ViolationChange, violators
 from gpolicy.impact.impact import GroupRedundancyChange, Impact, RedundancyChange, impact

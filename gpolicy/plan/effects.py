@@ -19,7 +19,7 @@ from gpolicy.cluster.state import ClusterState, Identity, Unreadable
 from gpolicy.ganeti.amounts import exact_size
 from gpolicy.ganeti.expressible import Reset
 from gpolicy.ganeti.parameters import amount_text, canonical, reach_of
-from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS, SPEC_SIZES, Level, Path, Value, Values
+from gpolicy.ganeti.vocabulary import MINMAX, SPEC_PARAMETERS, SPEC_SIZES, Level, Path, Value, Values
 from gpolicy.plan.changes import MEMBERSHIP, NAME, NEW_GROUP, NODES, TAGS, Change, ChangeAction, words
 from gpolicy.printable import count
 
@@ -249,7 +249,6 @@ def _normal(path: Path, value: Value) -> Value:
 
 _LONGEST: Final = 4000  # characters of one value; a longer one is marked as cut
 _AROUND: Final = 40  # characters shown around the part in which two long values differ
-_MINMAX: Final[Path] = ("ipolicy", "minmax")
 
 
 def effect_words(effect: Effect) -> str:
@@ -303,7 +302,7 @@ def _words(path: Path, value: Value) -> str:
         return "not set"
     if (amount := amount_text(path, value)) is not None:
         return amount
-    return _pairs(value) if path == _MINMAX else json.dumps(value, ensure_ascii=False)
+    return _pairs(value) if path == MINMAX else json.dumps(value, ensure_ascii=False)
 
 
 def _cut(text: str) -> str:

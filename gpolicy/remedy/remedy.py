@@ -24,6 +24,7 @@ from gpolicy.analysis.violations import PolicyJudge
 from gpolicy.analysis.wanted_instance import PlaceRequest, of_pair
 from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import NO_LIMITS, Limits, limits_in_force
+from gpolicy.data import read_data
 from gpolicy.errors import GpolicyError
 from gpolicy.printable import count, listed, some
 from gpolicy.progress import Stop, Tell, silent
@@ -266,24 +267,13 @@ def _names(nodes: Mapping[int, Node], *indices: int) -> tuple[str, ...]:
 
 # --- what is left ---------------------------------------------------------------------------------------------------
 
-_REFUSED: Final = {
-    FailReason.MEM: "lack memory",
-    FailReason.DISK: "lack disk",
-    FailReason.CPU: "would exceed their vcpu-ratio",
-    FailReason.TAGS: "have an instance with the same exclusion tag",
-    FailReason.MIG: "may not receive it, by migration tags",
-    FailReason.SPINDLES: "lack spindles, or have exclusive storage",
-    FailReason.INTERNAL: "would copy from a node that is offline",
-    FailReason.DISK_COUNT: "are in a group whose policy does not allow it",
-}
-
 
 def _objection(layout: Layout, move: InstanceMove, movers: Movers) -> str:
     trial = movers.try_move(layout, move)
     if isinstance(trial, FailReason):
         if trial is FailReason.DISK and of_move(layout.nodes, move, trial, force=False).cause is Cause.SPINDLE_RATIO:
             return "would exceed their spindle-ratio"
-        return _REFUSED.get(trial, trial.title)
+        return str(read_data("known_words.toml")["refused_moves"].get(trial.title, trial.title))
     if trial.gain.helps and movers.is_safe(layout, trial):
         return "would help, but was not reached: the search ended before"
     if trial.gain.units > 0:

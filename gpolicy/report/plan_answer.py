@@ -10,11 +10,10 @@ from typing import Final
 
 from gpolicy.allocator.cluster_data import Node
 from gpolicy.analysis.basis import node_uses
-from gpolicy.analysis.size_words import MINMAX
 from gpolicy.errors import GpolicyError
 from gpolicy.findings import Accepted, Severity
 from gpolicy.ganeti.releases import unknown_release
-from gpolicy.ganeti.vocabulary import TakesEffect
+from gpolicy.ganeti.vocabulary import MINMAX, TakesEffect
 from gpolicy.impact.comparison import Sides, ViolationChange
 from gpolicy.impact.impact import Impact, LocationChange, RedundancyChange
 from gpolicy.plan.built_in_guards import GuardResult, can_be_allowed

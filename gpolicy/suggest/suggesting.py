@@ -29,7 +29,7 @@ from gpolicy.data import text_templates
 from gpolicy.errors import ArgumentError, GpolicyError, RequestError, about, argument
 from gpolicy.ganeti.amounts import exact_size, format_size
 from gpolicy.ganeti.parameters import fill, parameter_at
-from gpolicy.ganeti.vocabulary import DRBD_METADATA, Level, Values
+from gpolicy.ganeti.vocabulary import DRBD_METADATA, MINMAX, Level, Values
 from gpolicy.printable import count, some
 from gpolicy.progress import Stop, Tell, silent
 from gpolicy.suggest import suggestion
@@ -282,9 +282,6 @@ def _stranded(
     )
 
 
-_MINMAX: Final = ("ipolicy", "minmax")
-
-
 def declared_values(
     template: DiskTemplate, ratio: float | None, pairs: Iterable[SpecPair], *, exclusive: bool
 ) -> Values:
@@ -295,7 +292,7 @@ def declared_values(
         values["ipolicy", "disk-templates"] = [template.value]
     if ratio is not None:
         values["ipolicy", "vcpu-ratio"] = float(ratio)
-    values[_MINMAX] = [{"min": dict(spec_values(pair.min)), "max": dict(spec_values(pair.max))} for pair in pairs]
+    values[MINMAX] = [{"min": dict(spec_values(pair.min)), "max": dict(spec_values(pair.max))} for pair in pairs]
     return values
 
 
@@ -326,7 +323,7 @@ def document(made: suggestion.Suggestion, request: suggestion.SuggestRequest, so
         value=value,
         margin=f"{request.margin:g}",
         metadata=DRBD_METADATA,
-        sizes=list(zip(made.sizes, written(*_MINMAX), strict=True)),
+        sizes=list(zip(made.sizes, written(*MINMAX), strict=True)),
         standard=std,
     )
 

@@ -18,7 +18,7 @@ from gpolicy.analysis.node_resources import promised_volume, smallest_volume
 from gpolicy.analysis.place_report import Candidate, PlaceReport
 from gpolicy.analysis.placing import place
 from gpolicy.analysis.shown_score import with_weights
-from gpolicy.analysis.size_words import MINMAX, PairNames, find_pair, pair_names, size_title
+from gpolicy.analysis.size_words import PairNames, find_pair, pair_names, size_title
 from gpolicy.analysis.violations import AllowedSizes, PolicyViolation, allowed_sizes, verdict_on
 from gpolicy.analysis.wanted_instance import PlaceRequest, Unmade, of_pair, unmade
 from gpolicy.cluster.state import ClusterState, LiveInstance
@@ -26,7 +26,7 @@ from gpolicy.cluster.terms import Limits, limited
 from gpolicy.findings import Located
 from gpolicy.ganeti.amounts import exact_size
 from gpolicy.ganeti.parameters import fill
-from gpolicy.ganeti.vocabulary import Level
+from gpolicy.ganeti.vocabulary import MINMAX, Level
 from gpolicy.policy.model import Policy
 from gpolicy.policy.scenario import CapacityQuestion, Expectation, Scenario, Sizes
 from gpolicy.printable import count

@@ -154,7 +154,7 @@ def one_line(text: str) -> str:
 _KINDS: Final = {level: kind for kind, level in LEVELS.items()}
 _LONGEST_SHOWN: Final = 80
 _ORDINARY_NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9.-]{0,200}", re.ASCII)  # needs no check
-_GLOB: Final = frozenset("*?[")
+GLOB: Final = frozenset("*?[")  # patterns keep their quotes, which some of them need
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,7 +243,7 @@ def _rate(kib: int) -> Scalar:
 
 def name_complaint(name: str, *, pattern: bool) -> str:
     """Return why a policy cannot name an object `name`; empty if it can. `pattern`: `*?[` would match other names."""
-    if pattern and _GLOB & set(name):
+    if pattern and GLOB & set(name):
         return "its name would be read as a pattern"
     if _ORDINARY_NAME.fullmatch(name):
         return ""
