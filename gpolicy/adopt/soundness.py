@@ -21,7 +21,7 @@ from gpolicy.printable import free_name, named
 from gpolicy.writing.documents import FIRST_GUARDS, GUARDS_FILE, FirstGuard, guards_document
 
 _UNSAFE: Final = re.compile(r"[^A-Za-z0-9._-]+", re.ASCII)
-_LONGEST: Final = 100
+_LONGEST_NAME: Final = 100
 _SUFFIXES_OF_YAML: Final = re.compile(r"\.ya?ml\Z", re.IGNORECASE)
 _DEVICES: Final = frozenset({"aux", "con", "nul", "prn"})  # names that no checkout on Windows can have
 
@@ -42,7 +42,7 @@ def file_names(names: Iterable[str]) -> dict[str, str]:
 
 
 def _plain(name: str) -> str:
-    text = _UNSAFE.sub("-", name).lstrip(".-").rstrip(".-")[:_LONGEST].rstrip(".-")
+    text = _UNSAFE.sub("-", name).lstrip(".-").rstrip(".-")[:_LONGEST_NAME].rstrip(".-")
     text = _SUFFIXES_OF_YAML.sub("", text)
     if not text or text.lower() in _DEVICES:
         return f"group-{text}".rstrip("-")

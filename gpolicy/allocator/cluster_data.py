@@ -396,7 +396,7 @@ class Node:
 
     def copy(self) -> Node:
         """Return a shallow copy. Its mappings are shared: replace a mapping instead of changing it."""
-        return Node(*_values(self))
+        return Node(*_fields(self))
 
     def with_facts(self, facts: NodeData) -> Node:
         """Return a copy with other facts."""
@@ -446,4 +446,4 @@ class Node:
         return divide(memory, self.facts.total_memory)
 
 
-_values = attrgetter(*(name for name in Node.__match_args__ if name != "score_values"))
+_fields = attrgetter(*(name for name in Node.__match_args__ if name != "score_values"))

@@ -56,11 +56,11 @@ def place(
     cluster, and GpolicyError if a group that it names is not known, or no group is.
     """
     settled = settled or settle(state, declared=declared)
-    report = _place(_Asked(state, settled, limits, declared=declared), request, names=names, instead=instead)
+    report = _answer(_Asked(state, settled, limits, declared=declared), request, names=names, instead=instead)
     plain = without_parameters(state)
     if plain is None:
         return report
-    other = _place(_Asked(plain, settle(plain, declared=declared), limits, declared=declared), request)
+    other = _answer(_Asked(plain, settle(plain, declared=declared), limits, declared=declared), request)
     there = f"it would go to {' / '.join(other.nodes)}" if other.ok else "it would go nowhere"
     return replace(report, parameters=decisive(state, there if other.nodes != report.nodes else ""))
 
@@ -116,7 +116,7 @@ class _Found:
     notes: tuple[str, ...] = ()
 
 
-def _place(
+def _answer(
     asked: _Asked, request: PlaceRequest, *, names: PairNames | None = None, instead: bool = False
 ) -> PlaceReport:
     observed, settled, state, hail = asked.observed, asked.settled, asked.settled.state, asked.settled.hail
@@ -243,7 +243,7 @@ def _instead(asked: _Asked, question: _Question) -> tuple[Instead, ...] | None:
             *place_report.other_sizes(place_report.whole_of(instance), policies, takes, spindles_given=given),
         )
     if others == () and request.template is not None:
-        report = _place(asked, replace(request, template=None), instead=True)
+        report = _answer(asked, replace(request, template=None), instead=True)
         template = f"template={report.instance.template.value}"
         return tuple(Instead(f"{template} {item.words}", item.nodes) for item in report.instead or ())
     return others
@@ -309,11 +309,11 @@ def _by_another_word(asked: _Asked, request: PlaceRequest, instance: Instance, c
         if group.index in used and group.alloc_policy is not AllocPolicy.UNALLOCABLE
     ]
     for group in named if request.group is None and len(used) > 1 else ():
-        if (report := _place(asked, replace(same, group=group.name))).ok:
+        if (report := _answer(asked, replace(same, group=group.name))).ok:
             yield Instead(f"group={group.name}", report.nodes)
     tags = request.tags if len(request.tags) > 1 else ()
     fewer = ((tag, replace(same, tags=tuple(other for other in tags if other != tag))) for tag in tags)
-    reports = ((tag, _place(asked, other)) for tag, other in fewer)
+    reports = ((tag, _answer(asked, other)) for tag, other in fewer)
     found = [Instead(f"without tags={tag}", report.nodes) for tag, report in reports if report.ok]
     yield from found
     for word, given, other in (
@@ -322,7 +322,7 @@ def _by_another_word(asked: _Asked, request: PlaceRequest, instance: Instance, c
         ("tags", () if found else request.tags, replace(same, tags=())),
         ("template", request.template, replace(same, template=None)),
     ):
-        if given and (report := _place(asked, other)).ok:
+        if given and (report := _answer(asked, other)).ok:
             template = f"template={report.instance.template.value}, not {given}" if word == "template" else ""
             yield Instead(template or f"without {word}={given if word == 'group' else ','.join(given)}", report.nodes)
 

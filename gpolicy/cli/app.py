@@ -225,9 +225,9 @@ def _hint(error: BaseException, verb: str) -> str:
         return help_of
     known = [name for item in context.command.params for name in (*item.opts, *item.secondary_opts)]
     arguments = [item for item in explained(context.command).params if item.param_type_name == "argument"]
-    if any(",..." in (item.metavar or "") for item in arguments) and _TOO_MANY.fullmatch(_text(error)):
+    if any(",..." in (item.metavar or "") for item in arguments) and _TOO_MANY.fullmatch(_click_text(error)):
         return "write several names as one word, with commas and without blanks"
-    extra = _TOO_MANY.fullmatch(_text(error))
+    extra = _TOO_MANY.fullmatch(_click_text(error))
     if extra and "=" in extra["words"]:
         return "is it a size? `gpolicy place memory=4G disk=20G` says where an instance of a size goes"
     if "--state" in known and extra and extra["words"].partition(":")[0] in SCHEMES:
@@ -237,7 +237,7 @@ def _hint(error: BaseException, verb: str) -> str:
     wrong = getattr(error, "option_name", None)
     if not wrong:
         usage = " ".join(item.make_metavar(context) for item in arguments)
-        return f"write `gpolicy {verb} {usage}`; {help_of}" if _text(error).startswith("Missing") else help_of
+        return f"write `gpolicy {verb} {usage}`; {help_of}" if _click_text(error).startswith("Missing") else help_of
     words = {word for item in arguments for word in _KEY.findall(item.help or "")}
     if str(wrong).startswith("--") and (word := closest(str(wrong)[2:], words)):
         return f"write it as a word: `{word}=…`"
@@ -259,11 +259,11 @@ def _of_a_verb(option: str) -> bool:
 def _usage(error: BaseException) -> str:
     if (wrong := getattr(error, "option_name", None)) and hasattr(error, "possibilities"):
         return f"there is no option `{wrong}`"
-    extra = _TOO_MANY.fullmatch(_text(error))
-    return f"too many arguments: `{extra['words']}`" if extra else _text(error)
+    extra = _TOO_MANY.fullmatch(_click_text(error))
+    return f"too many arguments: `{extra['words']}`" if extra else _click_text(error)
 
 
-def _text(error: BaseException) -> str:
+def _click_text(error: BaseException) -> str:
     """Return what Click says."""
     format_message = getattr(error, "format_message", None)
     return (str(format_message()) if callable(format_message) else str(error)).rstrip(".")

@@ -274,13 +274,13 @@ def _identity(metrics: MetricSet, target: Target) -> Labels:
     The first of the two always stands there, the second only where it was asked for.
     """
     policy = target.path or (target.named.policy if target.named else None) or Path()
-    known = {"policy": str(policy.absolute()), "target": target.name or _shown(target.state or "")}
+    known = {"policy": str(policy.absolute()), "target": target.name or _without_user(target.state or "")}
     first, second = metrics.identity
     asked = {"policy": target.path is not None, "target": bool(target.name)}
     return {first: known[first], **({second: known[second]} if asked[second] else {})}
 
 
-def _shown(address: str) -> str:
+def _without_user(address: str) -> str:
     """Return an address without its user, and nothing of what is none: it is written also where it is refused."""
     scheme, _, rest = address.partition(":")
     if scheme not in SCHEMES:

@@ -87,7 +87,7 @@ def preview(member: ClusterPlan) -> Preview:
     with redirect_stdout(aside), redirect_stderr(aside):
         try:
             plan = member.read_plan()
-            found = _shown(member, plan)
+            found = _preview_of(member, plan)
         except ApplyError as error:
             applying.tell_error(member.request, error)
             return Preview(tuple(aside.getvalue().splitlines()), refusal=_outcome(error))
@@ -96,7 +96,7 @@ def preview(member: ClusterPlan) -> Preview:
     return replace(found, lines=(*found.lines, *aside.getvalue().splitlines()), steps=len(plan.steps))
 
 
-def _shown(member: ClusterPlan, plan: Plan) -> Preview:
+def _preview_of(member: ClusterPlan, plan: Plan) -> Preview:
     request, stop = member.run_request(), StopRequests()
     if not request.rollback:
         check_safe(plan)

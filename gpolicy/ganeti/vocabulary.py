@@ -210,7 +210,7 @@ _CPU: Final = r" *\+?[0-9]+(?:_[0-9]+)* *"  # blanks, a sign and underscores are
 _CPUS: Final = rf"{_CPU}(?:-{_CPU})?(?:,{_CPU}(?:-{_CPU})?)*"
 
 
-def _whole(pattern: str) -> str:
+def _whole_text(pattern: str) -> str:
     return f"^(?:{pattern})$"
 
 
@@ -218,14 +218,14 @@ def _optional(pattern: str) -> str:
     return f"^(?:{pattern})?$"
 
 
-PATH: Final = _whole(_PATH)
+PATH: Final = _whole_text(_PATH)
 PATH_OR_NOTHING: Final = _optional(_PATH)
 PATH_URL_OR_NOTHING: Final = _optional(f"{_PATH}|{_URL}")
 IPV4: Final = rf"{_OCTET}(?:\.{_OCTET}){{3}}"
 IPV4_OR_NOTHING: Final = _optional(IPV4)
-BOOT_LETTERS: Final = _whole("[acdn]+")
+BOOT_LETTERS: Final = _whole_text("[acdn]+")
 CPUS_OR_NOTHING: Final = _optional(_CPUS)
-CPUS_PER_VCPU: Final = _whole(f"(?:all|{_CPUS})?(?::(?:all|{_CPUS})?)*")
+CPUS_PER_VCPU: Final = _whole_text(f"(?:all|{_CPUS})?(?::(?:all|{_CPUS})?)*")
 
 PATHS: Final = frozenset({PATH, PATH_OR_NOTHING, PATH_URL_OR_NOTHING})
 """Forms of paths."""

@@ -67,7 +67,7 @@ class Sides:
     @cached_property
     def loaded(self) -> LoadedSides:
         """What can be counted of both. Raise GpolicyError where no group of one of them is known."""
-        return _load(self)
+        return _load_sides(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,10 +107,10 @@ class LoadedSides:
     def declared(self) -> LoadedSides:
         """The same states, counted by what is declared."""
         known = (*self.before.clusters, *self.after.clusters)
-        return _load(self.sides, like=known, declared=True) if self.declares else self
+        return _load_sides(self.sides, like=known, declared=True) if self.declares else self
 
 
-def _load(compared: Sides, *, like: Sequence[CountedCluster] = (), declared: bool = False) -> LoadedSides:
+def _load_sides(compared: Sides, *, like: Sequence[CountedCluster] = (), declared: bool = False) -> LoadedSides:
     """Load both states; `like` and `declared` are those of `load_state`."""
     old = load_state(compared.before, like=like, declared=declared)
     new = load_state(compared.after, like=(*like, *old.clusters), declared=declared)

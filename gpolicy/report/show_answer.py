@@ -38,12 +38,12 @@ def _own(item: EffectiveObject) -> Entry:
 def _section(item: EffectiveObject, number: int, version: str, *, origin: bool) -> Section:
     named = {"nodes": item.nodes, "tags": item.tags}
     words = [f"{word} {', '.join(of)}" if of else f"no {word}" for word, of in named.items() if of is not None]
-    tables = [_values(item, origin=origin), _specs(item), *([_overridden(item)] if origin else [])]
+    tables = [_value_table(item, origin=origin), _specs(item), *([_overridden(item)] if origin else [])]
     summary = "; ".join(words if item.values else [*words, "no values"])
     return Section(f"object-{number}", _title(item, version), tables, summary=summary, never_cut=True)
 
 
-def _values(item: EffectiveObject, *, origin: bool) -> Table:
+def _value_table(item: EffectiveObject, *, origin: bool) -> Table:
     rows: list[tuple[Cell, ...]] = []
     for value in item.values:
         place = (str(value.origin.span) if value.origin else "",) if origin else ()
@@ -82,13 +82,13 @@ def _title(item: EffectiveObject, version: str) -> str:
 
 def _brief(path: Path, value: Value) -> str:
     """Return a value on one line, as a policy would write it."""
-    written = _written(path, value)
+    written = _written_value(path, value)
     if path == MINMAX and isinstance(written, list):
         return count(len(written), "size")
     return flow(written) if isinstance(written, list | dict) else scalar(written)
 
 
-def _written(path: Path, value: Value) -> Node:
+def _written_value(path: Path, value: Value) -> Node:
     parameter = parameter_at(path)
     if path in _SIZES:
         return [format_size(item) for item in value] if isinstance(value, list) else format_size(value)  # type: ignore[arg-type]
@@ -98,7 +98,7 @@ def _written(path: Path, value: Value) -> Node:
 
 
 def _spec_rows(origin: Origin) -> Iterator[tuple[Cell, ...]]:
-    pairs: Any = _written(MINMAX, origin.value)
+    pairs: Any = _written_value(MINMAX, origin.value)
     for number, pair in enumerate(pairs):
         name = origin.pair_names[number] if number < len(origin.pair_names) else None
         low, high = pair["min"], pair["max"]

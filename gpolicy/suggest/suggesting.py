@@ -314,7 +314,7 @@ def document(made: suggestion.Suggestion, request: suggestion.SuggestRequest, so
 
     sizes = spec_values(made.std).items()
     std: dict[str, Node] = {key: exact_size(size) if key.endswith("-size") else size for key, size in sizes}
-    return _template().render(
+    return _sizes_template().render(
         made=made,
         modelines="\n".join(modelines(f"../{SCHEMA_FILE}")),
         source=one_line(source),
@@ -329,7 +329,7 @@ def document(made: suggestion.Suggestion, request: suggestion.SuggestRequest, so
 
 
 @cache
-def _template() -> Template:
+def _sizes_template() -> Template:
     def comment(text: str, indent: int = 0) -> str:
         lines = comment_lines(text.strip().replace("\n", " "), indent=indent)
         return "".join(f"{line}\n" for line in lines)

@@ -135,7 +135,7 @@ def find_size(
     Raise RequestError for a question that makes no sense on this cluster, GpolicyError if no number of nodes is enough,
     or if the `stop` comes before one is found.
     """
-    group = _group(state, request)
+    group = _group_to_grow(state, request)
     offers = request.kinds or (NodeOffer(_usual_node(state, group)),)
     kinds = tuple(replace(kind, like=one_of("like", kind.like, state.nodes, "node")) for kind in offers)
     if len({kind.like for kind in kinds}) < len(kinds):
@@ -177,7 +177,7 @@ def find_size(
     )
 
 
-def _group(state: ClusterState, request: SizeRequest) -> str:
+def _group_to_grow(state: ClusterState, request: SizeRequest) -> str:
     if request.group is not None or not request.kinds:
         return only_group(state, request.group)
     likes = matching("like", ",".join(kind.like for kind in request.kinds), state.nodes, "node")

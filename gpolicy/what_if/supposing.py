@@ -242,7 +242,7 @@ Step = Callable[[ClusterState], tuple[ClusterState, str]]
 
 
 def _steps(what_if: WhatIf, names: PairNames, *, declared: bool) -> Iterator[Step]:
-    yield from (partial(_nodes, item, item.like) for item in what_if.more if item.like is not None)
+    yield from (partial(_more_nodes, item, item.like) for item in what_if.more if item.like is not None)
     yield from (partial(_move, item) for item in what_if.moves)
     yield from (partial(_upgrade, item) for item in what_if.upgrades)
     yield from (partial(_offline, words) for words in what_if.offline)
@@ -252,7 +252,7 @@ def _steps(what_if: WhatIf, names: PairNames, *, declared: bool) -> Iterator[Ste
     yield from (partial(_instances, item, item.spec or "", names, declared=declared) for item in more)
 
 
-def _nodes(more: More, like: str, state: ClusterState) -> tuple[ClusterState, str]:
+def _more_nodes(more: More, like: str, state: ClusterState) -> tuple[ClusterState, str]:
     node = one_of("with", like, state.nodes, "node")
     _check_number("nodes", more.count, state.nodes, MOST_NODES)
     group = state.nodes[node].group if more.group is None else one_of("with", more.group, state.groups, "group")

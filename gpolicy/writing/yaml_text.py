@@ -218,13 +218,13 @@ def written_value(parameter: Parameter, value: Value) -> Node:
         case Type.INT, int() if parameter.unit == KIB_PER_SECOND:
             return _rate(value)
         case Type.MINMAX, list():
-            return [{bound: _spec(pair[bound]) for bound in ("min", "max")} for pair in items]
+            return [{bound: _spec_node(pair[bound]) for bound in ("min", "max")} for pair in items]
         case Type.UID_RANGES, list():
             return [str(low) if low == high else f"{low}-{high}" for low, high in items]
     return value
 
 
-def _spec(spec: Any) -> Node:
+def _spec_node(spec: Any) -> Node:
     return {name: _size(value) if name in SPEC_SIZES else value for name, value in spec.items()}
 
 

@@ -28,7 +28,7 @@ MOST_COMPARED: Final = 50_000
 MOST_NAMES: Final = 500_000
 """Names that patterns are written out to, to compare them."""
 _NUMBERS: Final = re.compile(r"[\[{(]([0-9]{1,2})(?:-|:|\.\.)([0-9]{1,2})[\])}]")
-_WORDS: Final = re.compile(r"\{([a-z0-9.-]++(?:,[a-z0-9.-]++)++)\}")
+_ALTERNATIVES: Final = re.compile(r"\{([a-z0-9.-]++(?:,[a-z0-9.-]++)++)\}")
 _STEM: Final = re.compile("[a-z]{4,}(?=[^a-z])", re.IGNORECASE)
 _DOMAIN: Final = re.compile(r"(?:\[[^][]*+\]|[^.\[\]])++\.(.+)")
 _MOST_DOMAINS: Final = 20
@@ -261,7 +261,7 @@ def _could_meet(patterns: list[str], groups: list[str]) -> tuple[list[tuple[int,
 
 def _expanded(pattern: str) -> list[str]:
     """Return the patterns for numbers of several digits, and for the braces of a shell; none where there are none."""
-    numbers, words = _NUMBERS.search(pattern), _WORDS.search(pattern)
+    numbers, words = _NUMBERS.search(pattern), _ALTERNATIVES.search(pattern)
     found, parts = numbers or words, list[str]()
     tens: dict[str, list[str]] = {}
     for number in range(int(numbers[1]), int(numbers[2]) + 1) if numbers else ():
