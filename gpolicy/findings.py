@@ -79,6 +79,11 @@ class Located(Generic[_Value]):
     span: Span
 
 
+def values_of(items: Iterable[Located[str]] | None) -> tuple[str, ...] | None:
+    """Return the values of what is located, None for None."""
+    return None if items is None else tuple(item.value for item in items)
+
+
 @light.dataclass(frozen=True, slots=True)
 class Related:
     """Another place of a finding, and its relation to it."""

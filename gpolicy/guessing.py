@@ -16,7 +16,7 @@ MOST_KNOWN: Final = 1500
 """The greatest number of known words for a comparison: among more, some are similar by chance."""
 
 CUTOFF: Final = 0.6
-_LONGEST: Final = 100
+_LONGEST_WORD: Final = 100
 _MOST_LISTED: Final = 20
 
 
@@ -31,7 +31,7 @@ def closest(word: str, known: Collection[str], cutoff: float = CUTOFF) -> str | 
     parts = Counter(_first_part(item) for item in known)
     plain = {_first_part(item): item for item in known if parts[_first_part(item)] == 1}
     plain |= {_plain(item): item for item in sorted(known, reverse=True)}
-    wanted = _plain(word[:_LONGEST])
+    wanted = _plain(word[:_LONGEST_WORD])
     if wanted in plain:
         return plain[wanted]
     from difflib import get_close_matches  # noqa: PLC0415 (for errors only)
@@ -66,7 +66,7 @@ def did_you_mean_one_of(word: str, what: str, known: Collection[str]) -> str:
     if not names:
         return f"there are no {what}"
     near, words = closest(word, known), _split(word)[0]
-    slips = sorted(_distance(word[:_LONGEST], item) for item in names if near and _split(item)[0] == words)
+    slips = sorted(_distance(word[:_LONGEST_WORD], item) for item in names if near and _split(item)[0] == words)
     is_even = slips[1:] != [] and slips[0] == slips[1]
     return f"Did you mean `{near}`?" if near and not is_even else f"the {what} are {some(names, _MOST_LISTED)}"
 
@@ -126,7 +126,7 @@ def name_meant(name: str, known: Iterable[str]) -> str | None:
     )
 
 
-_LETTERS: Final = re.compile(r"[^\d.*?\[]*+")
+LETTERS: Final = re.compile(r"[^\d.*?\[]*+")
 
 
 def node_meant(entry: str, name: str) -> str:
@@ -134,7 +134,7 @@ def node_meant(entry: str, name: str) -> str:
 
     Its own may have another domain, or a hyphen or zeros more or less behind the letters.
     """
-    begin, letters = (found[0] if (found := _LETTERS.match(item)) else "" for item in (entry, name))
+    begin, letters = (found[0] if (found := LETTERS.match(item)) else "" for item in (entry, name))
     host, domain = entry.partition(".")[0], name.partition(".")[2]
     numbers = host[len(begin) :].lstrip("0") if "[" in host else host[len(begin) :]
     right = f"{letters}{numbers}{'.' if domain else ''}{domain}"
@@ -152,12 +152,12 @@ def rarer_slips(uses: Counter[str]) -> dict[str, str]:
     return {name: near for name, near in found.items() if near is not None}
 
 
-_PARTS: Final = re.compile(r"[^\W\d_]+|\d+")
+_LETTERS_OR_DIGITS: Final = re.compile(r"[^\W\d_]+|\d+")
 
 
 def _split(name: str) -> tuple[list[str], list[str]]:
     """Return the words of a name, and its numbers and single letters."""
-    parts = _PARTS.findall(name.lower())
+    parts = _LETTERS_OR_DIGITS.findall(name.lower())
     words = [part for part in parts if len(part) > 1 and not part.isdigit()]
     return words, [part for part in parts if len(part) == 1 or part.isdigit()]
 

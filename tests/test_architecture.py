@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Set as AbstractSet
+from collections.abc import Iterator, Set as AbstractSet
 from pathlib import Path
+from typing import Any
 
 import pytest
+import typer.main
+
+from gpolicy.cli.app import VERBS, app
+from gpolicy.cli.terminal import in_options
+from gpolicy.errors import GpolicyError, argument
 
 PACKAGE = Path(__file__).resolve().parent.parent / "gpolicy"
 COMMON = {
@@ -146,6 +152,77 @@ def test_programs_are_started_in_one_place() -> None:
                 case ast.Import(names=names) if {alias.name for alias in names} & {"pty", "multiprocessing"}:
                     found.add(str(file.relative_to(PACKAGE)))
     assert found == STARTS_PROGRAMS | COPIES_ITSELF
+
+
+NAMES_OPTIONS = {
+    "__main__.py": {"--version"},  # reads the command line
+    "reference/explaining.py": {"--state", "--fix"},  # what `gpolicy explain` says
+    # other programs have options of the same names
+    "evacuate/evacuating.py": {"--offline", "--to", "--ignore-soft-errors"},
+    "ganeti/tables.py": {"--quiet"},
+    # notes, reasons, findings and outcomes of tests: reports show them as they are
+    "analysis/allocator_input.py": {"--resource-model", "--without", "--offline"},
+    "analysis/place_report.py": {"--ignore-ipolicy"},
+    "analysis/shown_score.py": {"--weight"},
+    "analysis/size_words.py": {"--policy"},
+    "cluster/volume_pools.py": {"--physical-volumes"},
+    "drift/write_back.py": {"--in-bases"},
+    "plan/changes.py": {"--only", "--exclude"},
+    "plan/diff.py": {"--physical-volumes"},
+    "policy/schema_errors.py": {"--state"},
+    "rules/against_cluster/verdicts.py": {"--allow"},
+    "suggest/grounds.py": {"--pv-size"},
+    "suggest/suggesting.py": {"--seconds"},
+    "what_if/load.py": {"--state", "--physical-volumes"},
+}
+"""The options of gpolicy that texts of the core name. Errors name arguments, for which `cli/` shows its options."""
+
+
+def _options() -> set[str]:
+    root: Any = typer.main.get_command(app)
+    context = root.make_context("gpolicy", [], resilient_parsing=True)
+    commands = [root, *(root.get_command(context, verb) for verb in VERBS)]
+    names = {name for command in commands for item in command.params for name in (*item.opts, *item.secondary_opts)}
+    return {name for name in names if name.startswith("--")}
+
+
+def _core() -> Iterator[tuple[str, ast.AST]]:
+    for file in PACKAGE.rglob("*.py"):
+        name = str(file.relative_to(PACKAGE))
+        if name.partition("/")[0] not in {"cli", "htools", "posting", "report"}:
+            yield name, ast.parse(file.read_text(encoding="utf-8"))
+
+
+def test_texts_of_the_core_name_no_options() -> None:
+    """But for whole commands of gpolicy to run next, and what `NAMES_OPTIONS` has."""
+    options, found = _options(), dict[str, set[str]]()
+    for name, tree in _core():
+        nodes = list(ast.walk(tree))
+        docstrings = {item.value for item in nodes if isinstance(item, ast.Expr)}
+        for item in nodes:
+            if isinstance(item, ast.Constant) and isinstance(item.value, str) and item not in docstrings:
+                text = re.sub(r"gpolicy [a-z]+[^`;(]*", "", item.value)
+                if said := options & set(re.findall(r"--[a-z][a-z-]*", text)):
+                    found.setdefault(name, set()).update(said)
+    assert found == NAMES_OPTIONS
+
+
+def test_each_argument_that_an_error_names_has_an_option() -> None:
+    options, named = _options(), set[str]()
+    for _, tree in _core():
+        for item in ast.walk(tree):
+            match item:
+                case ast.Call(func=ast.Name(id="argument"), args=[ast.Constant(value=str(name))]):
+                    named.add(name)
+                case ast.Call(func=ast.Name(id="ArgumentError"), args=[ast.Constant(value=str(text)), *_]):
+                    named.add(re.split("[ :]", text)[0])
+                case ast.Call(
+                    func=ast.Name(id="ArgumentError"),
+                    args=[ast.JoinedStr(values=[ast.Constant(value=str(text)), *_]), *_],
+                ):
+                    named.add(re.split("[ :]", text)[0])
+    assert len(named) > 20
+    assert {in_options(GpolicyError(argument(name)))[0] for name in named} <= options
 
 
 def test_the_files_of_the_engine_have_no_circles() -> None:

@@ -8,10 +8,9 @@ from dataclasses import replace
 from datetime import date
 from typing import Final
 
-from gpolicy.checking.checking import Examination
 from gpolicy.cluster.state import ClusterState
 from gpolicy.findings import Finding, Severity, Span
-from gpolicy.forecast.telling import FORECAST
+from gpolicy.forecast.telling import make_examination
 from gpolicy.ganeti.parameters import default_in, parameter_at, position
 from gpolicy.ganeti.vocabulary import Path, Values
 from gpolicy.plan.diff import prospect
@@ -22,7 +21,7 @@ from gpolicy.printable import free_name, named
 from gpolicy.writing.documents import FIRST_GUARDS, GUARDS_FILE, FirstGuard, guards_document
 
 _UNSAFE: Final = re.compile(r"[^A-Za-z0-9._-]+", re.ASCII)
-_LONGEST: Final = 100
+_LONGEST_NAME: Final = 100
 _SUFFIXES_OF_YAML: Final = re.compile(r"\.ya?ml\Z", re.IGNORECASE)
 _DEVICES: Final = frozenset({"aux", "con", "nul", "prn"})  # names that no checkout on Windows can have
 
@@ -43,7 +42,7 @@ def file_names(names: Iterable[str]) -> dict[str, str]:
 
 
 def _plain(name: str) -> str:
-    text = _UNSAFE.sub("-", name).lstrip(".-").rstrip(".-")[:_LONGEST].rstrip(".-")
+    text = _UNSAFE.sub("-", name).lstrip(".-").rstrip(".-")[:_LONGEST_NAME].rstrip(".-")
     text = _SUFFIXES_OF_YAML.sub("", text)
     if not text or text.lower() in _DEVICES:
         return f"group-{text}".rstrip("-")
@@ -66,7 +65,7 @@ Place = tuple[str, str]
 def unsound_places(files: Mapping[str, str], state: ClusterState) -> dict[Place, str]:
     """Return what the policy in `files` must not say, and why: one entry for each error that check finds."""
     policy = policy_of(files)
-    examination = Examination(policy=policy, state=state, today=date.min, forecast=FORECAST)  # no waivers, hence no day
+    examination = make_examination(policy=policy, state=state, today=date.min)  # no waivers, hence no day
     errors = [finding for finding in examination.run().findings if finding.severity is Severity.ERROR]
     places = list(_places(policy)) if errors else []
     found: dict[Place, str] = {}

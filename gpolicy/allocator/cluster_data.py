@@ -229,7 +229,6 @@ class NodeData:
     vcpu_ratio: float = 0.0
     high_cpus: int = 0
     high_spindles: float = 0.0
-    min_disk_ratio: float = 0.0
     low_disk: int = 0
 
     def freed(self, instance: Instance, sign: int = 1) -> NodeData:
@@ -397,7 +396,7 @@ class Node:
 
     def copy(self) -> Node:
         """Return a shallow copy. Its mappings are shared: replace a mapping instead of changing it."""
-        return Node(*_values(self))
+        return Node(*_fields(self))
 
     def with_facts(self, facts: NodeData) -> Node:
         """Return a copy with other facts."""
@@ -447,4 +446,4 @@ class Node:
         return divide(memory, self.facts.total_memory)
 
 
-_values = attrgetter(*(name for name in Node.__match_args__ if name != "score_values"))
+_fields = attrgetter(*(name for name in Node.__match_args__ if name != "score_values"))

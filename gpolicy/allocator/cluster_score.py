@@ -148,14 +148,14 @@ def replaced(stats: tuple[Statistic, ...], old: Node, new: Node) -> tuple[Statis
 
 def component_values(stats: tuple[Statistic, ...]) -> tuple[float, ...]:
     """Return the value of every component, empty if no node is online."""
-    return tuple(_value(stat) for stat in stats)
+    return tuple(_value_of(stat) for stat in stats)
 
 
 def total_score(stats: tuple[Statistic, ...], weights: Weights = WEIGHTS) -> float:
     """Return the weighted sum of all components, left to right; 0 if no node is online."""
     score = 0.0
     for weight, stat in zip(weights, stats, strict=False):
-        score += weight * _value(stat)
+        score += weight * _value_of(stat)
     return score
 
 
@@ -179,7 +179,7 @@ def least_reserved(nodes: Iterable[Node]) -> float:
     return mirrored / (total - most) - mirrored / total
 
 
-def _value(stat: Statistic) -> float:
+def _value_of(stat: Statistic) -> float:
     if isinstance(stat, tuple):
         return math.sqrt(stat[2])
     if isinstance(stat, float):

@@ -29,15 +29,15 @@ def divide(numerator: float, denominator: float) -> float:
 
 def truncate(value: float) -> int:
     """Round toward zero to a 64-bit integer; a number out of range becomes the smallest one."""
-    return int(value) if _fits(value) else _INT64_MIN
+    return int(value) if _is_in_range(value) else _INT64_MIN
 
 
 def floor(value: float) -> int:
     """Round toward minus infinity to a 64-bit integer; a number out of range becomes the smallest one."""
-    return math.floor(value) if _fits(value) else _INT64_MIN
+    return math.floor(value) if _is_in_range(value) else _INT64_MIN
 
 
-def _fits(value: float) -> bool:
+def _is_in_range(value: float) -> bool:
     return -(2.0**63) <= value < 2.0**63
 
 

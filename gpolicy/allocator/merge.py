@@ -100,9 +100,9 @@ def merge(
         nodes[node.index] = _empty_node(node, groups[node.group].policy, tags, suffix, used)
     for instance in (instance for table in passes for instance in table.values()):
         if instance.primary in nodes:
-            _load(nodes[instance.primary], instance, primary=True)
+            _add_load(nodes[instance.primary], instance, primary=True)
         if instance.secondary in nodes:
-            _load(nodes[instance.secondary], instance, primary=False)
+            _add_load(nodes[instance.secondary], instance, primary=False)
     for node_state in nodes.values():
         _settle(node_state, instances, by_unallocated=data.n1_by_unallocated)
     return Cluster(groups, nodes, instances, data.tags, data.policy, suffix)
@@ -219,7 +219,7 @@ def _empty_node(
     )
 
 
-def _load(node: Node, instance: Instance, *, primary: bool) -> None:
+def _add_load(node: Node, instance: Instance, *, primary: bool) -> None:
     add = node_changes.add_load if primary else node_changes.add_disk_load
     cpus = instance.vcpus if primary and instance.online else 0
     if not instance.forthcoming:

@@ -361,10 +361,10 @@ def count_cluster(counted: CountedCluster, tell: Tell) -> GroupCapacity:
         nodes=len(counted.data.nodes),
         instances=len(counted.data.instances),
         specs=tuple(specs),
-        tiered=_sizes(filter(counted.is_made, reversed(final.placed))),
+        tiered=_runs_of_sizes(filter(counted.is_made, reversed(final.placed))),
         tiered_binding=counted.find_tiered_binding(final, last),
         least=Fit(len(filled.placed) - len(final.placed), why_full),
-        hspace_tiered=_sizes(reversed(hspace_final.placed)),
+        hspace_tiered=_runs_of_sizes(reversed(hspace_final.placed)),
         hspace_standard=hspace_standard.fits,
         std=std,
         standard=standard,
@@ -396,11 +396,11 @@ def tiered_run(counted: CountedCluster, tell: Tell) -> tuple[AllocationState, li
         before = len(state.placed)
         if counted.refusal(counted.largest(pair)) is None:
             state = counted.tiered(state, pair)
-        sizes.append(_sizes(filter(counted.is_made, reversed(state.placed[: len(state.placed) - before]))))
+        sizes.append(_runs_of_sizes(filter(counted.is_made, reversed(state.placed[: len(state.placed) - before]))))
     return state, sizes
 
 
-def _sizes(placed: Iterable[Instance]) -> tuple[PlacedSize, ...]:
+def _runs_of_sizes(placed: Iterable[Instance]) -> tuple[PlacedSize, ...]:
     """Return runs of equal sizes in the order of placement."""
     sizes = ((one.burst, sum(disk.size for disk in one.disks), one.vcpus, one.total_spindles or 0) for one in placed)
     return tuple(PlacedSize(*size, sum(1 for _ in same)) for size, same in groupby(sizes))

@@ -67,17 +67,18 @@ def load_state(
     group: str | None = None,
     like: Iterable[CountedCluster] = (),
     weights: Weights = WEIGHTS,
+    settled: Settled | None = None,
 ) -> LoadedState:
     """Load what is known of `state`. Instances get `template`, by default the first of the policy that is enabled.
 
     The first one is no more than a guess at what people ask for: disk counts, whether Ganeti reports it or not.
 
-    `weights` are those of the score.
-    With `declared`, what hv_state and disk_state declare goes before measured figures. A cluster with the same numbers
+    `weights` are those of the score. `settled` is what `settle` makes of the state, where that is known already. With
+    `declared`, what hv_state and disk_state declare goes before measured figures. A cluster with the same numbers
     as one of `like` is that object, so that nothing is counted twice. Raise GpolicyError if `group` is not known, or no
     group with nodes.
     """
-    settled = settle(state, declared=declared)
+    settled = settled or settle(state, declared=declared)
     require(state, settled.unknown, {group})
     return _load(settled, template, like, weights)
 

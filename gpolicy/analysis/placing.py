@@ -19,7 +19,7 @@ from gpolicy.allocator.request_options import RequestOptions
 from gpolicy.allocator.requests import GroupAnswer, Wanted, biggest_first
 from gpolicy.analysis import place_report
 from gpolicy.analysis.allocator_input import aside, merged, require
-from gpolicy.analysis.basis import origin_of, settle
+from gpolicy.analysis.basis import Settled, origin_of, settle
 from gpolicy.analysis.binding import OF_POLICY, Cause
 from gpolicy.analysis.hail import as_hail_reads, as_reported, decisive, not_tried, without_parameters
 from gpolicy.analysis.loaded_state import basis_notes, guaranteed
@@ -43,6 +43,7 @@ def place(
     limits: Limits = NO_LIMITS,
     declared: bool = False,
     instead: bool = False,
+    settled: Settled | None = None,
 ) -> PlaceReport:
     """Return where the instance of `request` would go on the cluster in `state`, and the result for each candidate.
 
@@ -50,14 +51,16 @@ def place(
     hail's among the other nodes. So are candidates that would break the limits of their group, of which `limits` go
     before those of the policy. `names` are those of the policy's sizes, for the dedicated metric. With `declared`, what
     hv_state and disk_state declare goes before measured figures. With `instead`, a report of an instance that goes
-    nowhere says what would fit. The report says what the cluster's parameters for hail change. Raise RequestError for a
-    request that is impossible on this cluster, and GpolicyError if a group that it names is not known, or no group is.
+    nowhere says what would fit. `settled` is what `settle` makes of the state, where that is known already. The report
+    says what the cluster's parameters for hail change. Raise RequestError for a request that is impossible on this
+    cluster, and GpolicyError if a group that it names is not known, or no group is.
     """
-    report = _place(_Asked(state, limits, declared), request, names=names, instead=instead)
+    settled = settled or settle(state, declared=declared)
+    report = _answer(_Asked(state, settled, limits, declared=declared), request, names=names, instead=instead)
     plain = without_parameters(state)
     if plain is None:
         return report
-    other = _place(_Asked(plain, limits, declared), request)
+    other = _answer(_Asked(plain, settle(plain, declared=declared), limits, declared=declared), request)
     there = f"it would go to {' / '.join(other.nodes)}" if other.ok else "it would go nowhere"
     return replace(report, parameters=decisive(state, there if other.nodes != report.nodes else ""))
 
@@ -65,9 +68,9 @@ def place(
 class _Asked:
     """A cluster as hail reads it, converted once for all that is asked of it; `limits` go before the policy's."""
 
-    def __init__(self, observed: ClusterState, limits: Limits, declared: bool) -> None:  # noqa: FBT001
+    def __init__(self, observed: ClusterState, settled: Settled, limits: Limits, *, declared: bool) -> None:
         self.observed, self.limits, self.declared = observed, limits, declared
-        self.settled = settle(limited(observed, limits), declared=declared)
+        self.settled = replace(settled, state=limited(settled.state, limits))
         self._known: dict[bool, tuple[ClusterData, Cluster]] = {}
 
     def cluster(self, *, oversubscribed: bool) -> tuple[ClusterData, Cluster]:
@@ -113,7 +116,7 @@ class _Found:
     notes: tuple[str, ...] = ()
 
 
-def _place(
+def _answer(
     asked: _Asked, request: PlaceRequest, *, names: PairNames | None = None, instead: bool = False
 ) -> PlaceReport:
     observed, settled, state, hail = asked.observed, asked.settled, asked.settled.state, asked.settled.hail
@@ -240,7 +243,7 @@ def _instead(asked: _Asked, question: _Question) -> tuple[Instead, ...] | None:
             *place_report.other_sizes(place_report.whole_of(instance), policies, takes, spindles_given=given),
         )
     if others == () and request.template is not None:
-        report = _place(asked, replace(request, template=None), instead=True)
+        report = _answer(asked, replace(request, template=None), instead=True)
         template = f"template={report.instance.template.value}"
         return tuple(Instead(f"{template} {item.words}", item.nodes) for item in report.instead or ())
     return others
@@ -306,11 +309,11 @@ def _by_another_word(asked: _Asked, request: PlaceRequest, instance: Instance, c
         if group.index in used and group.alloc_policy is not AllocPolicy.UNALLOCABLE
     ]
     for group in named if request.group is None and len(used) > 1 else ():
-        if (report := _place(asked, replace(same, group=group.name))).ok:
+        if (report := _answer(asked, replace(same, group=group.name))).ok:
             yield Instead(f"group={group.name}", report.nodes)
     tags = request.tags if len(request.tags) > 1 else ()
     fewer = ((tag, replace(same, tags=tuple(other for other in tags if other != tag))) for tag in tags)
-    reports = ((tag, _place(asked, other)) for tag, other in fewer)
+    reports = ((tag, _answer(asked, other)) for tag, other in fewer)
     found = [Instead(f"without tags={tag}", report.nodes) for tag, report in reports if report.ok]
     yield from found
     for word, given, other in (
@@ -319,7 +322,7 @@ def _by_another_word(asked: _Asked, request: PlaceRequest, instance: Instance, c
         ("tags", () if found else request.tags, replace(same, tags=())),
         ("template", request.template, replace(same, template=None)),
     ):
-        if given and (report := _place(asked, other)).ok:
+        if given and (report := _answer(asked, other)).ok:
             template = f"template={report.instance.template.value}, not {given}" if word == "template" else ""
             yield Instead(template or f"without {word}={given if word == 'group' else ','.join(given)}", report.nodes)
 

@@ -55,7 +55,7 @@ class OtherValue:
             disk = exact_size(sum(disk.size for disk in self.then.disks))
             size = f"{exact_size(self.then.memory)} · {self.then.vcpus} CPU · {disk}"
             return f"a size for {size} in {self.cause.key}"
-        return f"{self.cause.key} {_words(self.then)} instead of {_words(self.now or 0)}"
+        return f"{self.cause.key} {_shown_value(self.then)} instead of {_shown_value(self.now or 0)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +177,7 @@ def _values(cause: Cause, now: float) -> Sequence[float]:
     return range(int(now) - 1, 0, -1) or [1] if cause is Cause.NODE_FAILURES else [False]
 
 
-def _words(value: float) -> str:
+def _shown_value(value: float) -> str:
     return str(value).lower() if isinstance(value, bool) else f"{value:g}"
 
 

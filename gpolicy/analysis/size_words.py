@@ -17,13 +17,13 @@ from gpolicy.allocator.cluster_data import Disk, DiskTemplate, SpecPair
 from gpolicy.analysis.allocator_input import policy_of
 from gpolicy.analysis.wanted_instance import PlaceRequest, of_pair
 from gpolicy.cluster.state import ClusterState
-from gpolicy.errors import GpolicyError, InputError, RequestError
+from gpolicy.errors import GpolicyError, InputError, RequestError, argument
 from gpolicy.ganeti.amounts import exact_size, parse_size
+from gpolicy.ganeti.vocabulary import MINMAX
 from gpolicy.guessing import did_you_mean, did_you_mean_one_of
 from gpolicy.policy.model import INHERIT, Declared, Policy
 from gpolicy.printable import count
 
-MINMAX = ("ipolicy", "minmax")
 _MOST_SHOWN = 6
 _BOUNDS = {"min": "smallest", "max": "largest"}
 Names = tuple[str | None, ...]
@@ -257,7 +257,7 @@ def _key_of(word: str, state: ClusterState | None = None) -> str | None:
 
 
 def _is_policy(word: str) -> RequestError:
-    hint = f"a policy follows --policy or -p: write -p {word}"
+    hint = f"a policy follows {argument('policy')} or -p: write -p {word}"
     return RequestError(f"{word}: this is a directory, not a word of the request", hint=hint)
 
 

@@ -12,7 +12,7 @@ from typing import Final, TypeVar
 
 from gpolicy.apply import jobs, work
 from gpolicy.apply.journals import EventName, JournalError, JournalFile
-from gpolicy.errors import ExitCode, GpolicyError, InputError, UnreachableError
+from gpolicy.errors import ExitCode, GpolicyError, InputError, UnreachableError, argument
 from gpolicy.plan.effects import Effect, carried_out, written
 from gpolicy.plan.step import Procedure
 from gpolicy.plan.steps import POOL_SIZE
@@ -247,7 +247,7 @@ class Carrier:
         """Return a new look at the cluster, as soon as possible."""
         state = self._reaching(lambda: self._asked(partial(self.runner.glance, instances=self.plan.moves_instances)))
         if other := self.cluster.other(state):
-            hint = "is --to still the right address? --resume goes on once it is"
+            hint = f"is {argument('destination')} still the right address? {argument('resume')} goes on once it is"
             raise CarryingError(f"{other}; no further step was begun", hint=hint)
         return work.Sight.of(state, instances=self.plan.moves_instances)
 
@@ -304,8 +304,8 @@ class Carrier:
                 self.note(f"also changed, not by this {self.plan.noun}: {told(item)}")
         if ours:
             text = "somebody else has changed objects that the remaining steps touch; those steps were not begun"
-            hint = f"make a fresh {self.plan.noun}; the journal has what was done so far, and --rollback undoes it"
-            raise CarryingError(text, differences=ours, hint=hint)
+            undo = f"the journal has what was done so far, and {argument('rollback')} undoes it"
+            raise CarryingError(text, differences=ours, hint=f"make a fresh {self.plan.noun}; {undo}")
 
     # --- the journal -----------------------------------------------------------------------------------------------
 

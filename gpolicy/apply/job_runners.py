@@ -138,14 +138,14 @@ class CommandRunner:
             return jobs.JobOutcome(jobs.JobResult.SUCCESS, job=job)
         if job is None:
             refused = ended is not None and (ended.code == _USAGE or _REFUSAL in ended.stderr)
-            return jobs.JobOutcome(jobs.JobResult.FAILED if refused else jobs.JobResult.UNKNOWN, _text(ended))
+            return jobs.JobOutcome(jobs.JobResult.FAILED if refused else jobs.JobResult.UNKNOWN, _complaint(ended))
         try:  # the job knows better than the command, which may have lost contact to it
             status = self._status(job)
         except (UnreachableError, InputError) as error:
             return jobs.JobOutcome(jobs.JobResult.UNKNOWN, error.message, job)
         if ended is None:
             return jobs.JobOutcome(jobs.JobResult.UNKNOWN, "", job, waiting=True)
-        return jobs.JobOutcome(status or jobs.JobResult.FAILED, _text(ended), job)
+        return jobs.JobOutcome(status or jobs.JobResult.FAILED, _complaint(ended), job)
 
     def marked_jobs(self, start: str) -> list[jobs.MarkedJob]:
         """Return the jobs whose marks begin with `start`."""
@@ -186,7 +186,7 @@ class CommandRunner:
             if time.monotonic() >= until or self.stop.at_once:
                 return jobs.JobOutcome(jobs.JobResult.UNKNOWN, "", job, waiting=True)
             ended = self._run(["gnt-job", "watch", str(job)], lambda text: watch.message(text.rstrip("\n")))
-            text = _text(ended)
+            text = _complaint(ended)
 
     def _status(self, job: int) -> jobs.JobResult | None:
         said = self._ask(["gnt-job", "list", *_COLUMNS, "id,status", str(job)])
@@ -206,7 +206,7 @@ class CommandRunner:
         """Return the output of a query. Raise UnreachableError without an answer: the master may be down."""
         output = run(self.master.argv(argv), environ=self._environ, seconds=_SECONDS, limit=_LARGEST_LIST)
         if output.code:
-            raise UnreachableError(f"{argv[0]} {argv[1]} failed: {_text(output)}")
+            raise UnreachableError(f"{argv[0]} {argv[1]} failed: {_complaint(output)}")
         return decode_text(output.stdout, f"{argv[0]} {argv[1]}")
 
 
@@ -217,7 +217,7 @@ def _number(text: str) -> int:
     return number
 
 
-def _text(ended: Output | None) -> str:
+def _complaint(ended: Output | None) -> str:
     """Return what a command complained about, in one line; its exit code if it said nothing."""
     if ended is None:
         return "we stopped waiting"

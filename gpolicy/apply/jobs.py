@@ -14,6 +14,7 @@ from typing import Final, Protocol
 from gpolicy.cluster.process import after
 from gpolicy.cluster.record import JOB_RUNS
 from gpolicy.cluster.state import ClusterState
+from gpolicy.data import read_data
 from gpolicy.ganeti.commands import Route
 from gpolicy.plan.step import PlannedCommand
 
@@ -181,24 +182,10 @@ class Runner(Protocol):
         """Wait for the end of a job that was submitted earlier. None if Ganeti does not know it any more."""
 
 
-_PASSING: Final = (
-    "since locks were acquired",  # a group's nodes or instances changed under the job (trap T41)
-    "configuration object updated since it has been read",  # the pool promotes nodes (T31)
-    *("corrupt configuration file", "temp_insufficient_resources", "queue drained", "queue is drained"),
-    *("job queue is full", "jobqueuefull", "timeout while talking to the master daemon"),
-    *("can't connect to the master daemon", "cannot communicate with the master daemon"),
-    *("error while connecting to luxi", "connect timed out", "cannot be reached: no reply", "connection refused"),
-    *("connection reset", "connection was cut", "no complete answer within", "ended early", "gateway timeout"),
-    *("bad gateway", "service unavailable", "http 502", "http 503", "http 504", "could not acquire"),
-    *("lock declined", "timed out waiting for", "broken pipe", "no route to host", "network is unreachable"),
-    "wconfd",  # Ganeti's configuration daemon did not answer the job
-)
-
-
 def passes(text: str) -> bool:
     """Return whether what Ganeti, ssh or the network said is a temporary refusal."""
     lowered = text.lower()
-    return any(words in lowered for words in _PASSING)
+    return any(words in lowered for words in read_data("known_words.toml")["words"]["passing"])
 
 
 class SharedStopRequests(StopRequests):

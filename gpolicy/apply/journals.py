@@ -28,7 +28,7 @@ from gpolicy import __version__
 from gpolicy.apply.jobs import Runner
 from gpolicy.cluster.json_input import parse_json
 from gpolicy.cluster.record import Record
-from gpolicy.errors import GpolicyError, InputError, RequestError
+from gpolicy.errors import GpolicyError, InputError, RequestError, argument
 from gpolicy.ganeti.vocabulary import Value
 from gpolicy.opening import hidden_name, read_below, real_path, reason, sync_directory
 from gpolicy.plan.step import Procedure
@@ -336,7 +336,7 @@ def begin_run(
                     beside.unlink()
     except (OSError, ValueError) as error:
         message = f"{str(path)!r}: the journal cannot be created: {reason(error)}"
-        raise JournalError(message, hint="name another: --journal FILE") from None
+        raise JournalError(message, hint=f"name another: {argument('journal_file')} FILE") from None
     return journal
 
 
@@ -398,13 +398,14 @@ def history_for(plan: Procedure, path: Path, *, resume: bool, rollback: bool) ->
     Raise RequestError when the run that is asked for does not follow from it. A journal of another plan is not judged
     here: `History.plan_digest` differs.
     """
-    data = read_begun(path, resume=resume, rollback=rollback, hint="name the journal of its runs with --journal FILE")
+    hint = f"name the journal of its runs with {argument('journal_file')} FILE"
+    data = read_begun(path, resume=resume, rollback=rollback, hint=hint)
     if data is None:
         return None
     history = read_history(data, str(path))
     if history.plan_digest != plan.digest:
         if resume or rollback:
-            hint = "name the right one with --journal FILE"
+            hint = f"name the right one with {argument('journal_file')} FILE"
             raise RequestError(f"{path}: is the journal of another {plan.noun}", hint=hint)
         return history
     if not resume and not rollback:
@@ -417,7 +418,7 @@ def read_begun(path: Path, *, resume: bool, rollback: bool, hint: str) -> bytes 
     """Return the content of a journal, None for a first run. Raise RequestError if there is none to go on with."""
     data = read_journal(path)
     if data is None and (resume or rollback):
-        what, first = ("resume", "apply without --resume, or ") if resume else ("roll back", "")
+        what, first = ("resume", f"apply without {argument('resume')}, or ") if resume else ("roll back", "")
         message = f"{path}: no journal of a run that has begun: there is nothing to {what}"
         raise RequestError(message, hint=f"{first}{hint}")
     return data
@@ -440,8 +441,8 @@ def how_ended(direction: Direction, outcome: str | None) -> str:
 
 def _way_out(history: RunHistory, noun: str) -> str:
     if history.direction is Direction.ROLLBACK:
-        end = "" if history.ended == "done" else "go on taking it back with --rollback, or "
+        end = "" if history.ended == "done" else f"go on taking it back with {argument('rollback')}, or "
         return f"{end}make a fresh {noun}"
     if history.ended == "done":
-        return f"--rollback undoes it; for anything else make a fresh {noun}"
-    return f"--resume continues it, --rollback undoes it; or make a fresh {noun}"
+        return f"{argument('rollback')} undoes it; for anything else make a fresh {noun}"
+    return f"{argument('resume')} continues it, {argument('rollback')} undoes it; or make a fresh {noun}"

@@ -16,7 +16,7 @@ from gpolicy.apply import journals, work
 from gpolicy.apply.carrying import ApplyError, Carrier, CarryingError, HaltedError, effect_name, told, written_serials
 from gpolicy.apply.jobs import JobOutcome, JobResult, Runner
 from gpolicy.cluster.state import ClusterState
-from gpolicy.errors import GpolicyError, RequestError
+from gpolicy.errors import GpolicyError, RequestError, argument
 from gpolicy.ganeti.releases import release_of, unknown_release
 from gpolicy.impact.declared_guards import judge_declared_again
 from gpolicy.plan.built_in_guards import GuardResult, judge_again
@@ -43,7 +43,8 @@ def refuse_differences(differences: Sequence[work.LeafDifference], why: str, nou
 def right_cluster(plan: Procedure, state: ClusterState) -> None:
     """Raise RefusedError if the plan or remedy is for another cluster."""
     if other := work.ClusterIdentity(plan.cluster, plan.cluster_uuid).other(state):
-        hint = f"is --to the right address? If the cluster was renamed or made anew, make a fresh {plan.noun}"
+        question = f"is {argument('destination')} the right address?"
+        hint = f"{question} If the cluster was renamed or made anew, make a fresh {plan.noun}"
         raise RefusedError(f"{other}; nothing was done", hint=hint)
     release = release_of(state.software_version)
     if plan.version and release not in (None, plan.version):
@@ -102,7 +103,8 @@ def nothing_done(plan: Procedure, runner: Runner, state: ClusterState) -> tuple[
     refuse_differences(differences, _CHANGED.format(plan.noun), plan.noun)
     for job in runner.marked_jobs(journals.mark_start(plan.digest, "")):
         if job.pending:
-            way = "continue with the journal of the run that began it (--resume, --journal FILE)"
+            options = f"{argument('resume')}, {argument('journal_file')} FILE"
+            way = f"continue with the journal of the run that began it ({options})"
             hint = f"{way}, or wait for its end and make a fresh {plan.noun}"
             raise RefusedError(f"job {job.number} of this {plan.noun} is under way; nothing was done", hint=hint)
     return tuple(notes)
@@ -119,7 +121,7 @@ def guards_now(plan: Plan, state: ClusterState, tell: Tell = silent, *, begun: b
         *judge_again(plan.changes, state, frozenset(allowed)),
         *judge_declared_again(plan, state, frozenset(allowed), tell, begun=begun),
     ]
-    hint = "make a fresh plan, with --allow NAME for each guard that may be passed"
+    hint = f"make a fresh plan, with {argument('allowed')} NAME for each guard that may be passed"
     failed = [guard for guard in verdicts if not guard.ok]
     if failed:
         reasons = "; ".join(f"{guard.name}: {guard.message}" for guard in failed)
@@ -211,7 +213,7 @@ class PlanRun(Carrier):
 
     def _further(self, state: ClusterState, history: journals.RunHistory) -> work.FinalLook | None:
         if history.direction is journals.Direction.ROLLBACK:
-            hint = f"continue with --rollback, or make a fresh {self.plan.noun}"
+            hint = f"continue with {argument('rollback')}, or make a fresh {self.plan.noun}"
             raise RequestError(f"a rollback of this {self.plan.noun} has begun", hint=hint)
         tasks = work.forward(self.plan)
         open_tasks = work.left_of(tasks, history.attempts)

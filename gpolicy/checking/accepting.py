@@ -89,7 +89,7 @@ class Waivers:
                 continue
             if number not in self._used and ran(info.key):
                 is_known = any(fnmatchcase(label, waiver.where) for label in labels)
-                is_known = is_known or any(_names(waiver.where, file) for file in files)
+                is_known = is_known or any(_is_about(waiver.where, file) for file in files)
                 why = "the waiver is not needed" if is_known else "no object and no file is called that"
                 message = f"{info.code} {info.name} finds nothing at {waiver.where!r}: {why}"
                 fix = self._removal(waiver) if is_known else None
@@ -140,10 +140,10 @@ class Waivers:
 
 def _covers(where: str, hit: Hit) -> bool:
     """Return whether `where` names the object or the file of a finding; a file also by the end of its path."""
-    return fnmatchcase(hit.label, where) or (hit.finding.span is not None and _names(where, hit.finding.span.file))
+    return fnmatchcase(hit.label, where) or (hit.finding.span is not None and _is_about(where, hit.finding.span.file))
 
 
-def _names(where: str, place: str) -> bool:
+def _is_about(where: str, place: str) -> bool:
     return fnmatchcase(place, where) or fnmatchcase(place, f"*/{where}")
 
 
@@ -156,7 +156,7 @@ RulesNamed = Callable[..., tuple[tuple[RuleInfo, ...], str]]
 """Returns the rules that a code, a name or a family names; or none, and a hint (a `guess` at what may be meant)."""
 
 _LINE, _FILE = "ignore", "ignore-file"
-_WORDS: Final = re.compile(
+_COMMENT: Final = re.compile(
     r"(?<!\S)\#[ \t]*+gpolicy(?:(?P<colon>:)|[ \t]*+:?)[ \t]*+(?P<word>ignore[\w-]*+|[\w-]++(?=[ \t]*+\[))[ \t]*+"
     r"(?:\[(?P<rules>[^]\n\r]*+)(?P<end>\])?)?",
     re.IGNORECASE,
@@ -192,7 +192,7 @@ class Suppressions:
         ]
         self._comments: dict[tuple[str, int], list[_Comment]] = {}  # by file and line
         for file in policy.files.values():
-            if _WORDS.search(file.text):
+            if _COMMENT.search(file.text):
                 self._read(file)
 
     def accepting(self, finding: Finding) -> Accepted | None:
@@ -236,7 +236,7 @@ class Suppressions:
     def _read(self, file: SourceFile) -> None:
         first_value = min((document.mark[0] for document in file.documents if document.root is not None), default=0)
         lines_about = _lines_about(file)
-        found_in = (_WORDS.finditer(file.text, *comment) for comment in file.comments)
+        found_in = (_COMMENT.finditer(file.text, *comment) for comment in file.comments)
         for found in chain.from_iterable(found_in):
             span = file.span(*found.span())
             word = found["word"].lower()

@@ -87,7 +87,7 @@ class Settings:
 DEFAULT: Final = Settings()
 
 _MOST_GLOBS: Final = 100
-_LONGEST: Final = 1000
+_LONGEST_GLOB: Final = 1000
 
 IDLE_GLOB: Final = warning_rule("GP916", "ignored-files-missing")
 
@@ -97,7 +97,7 @@ def idle_globs(settings: Settings, policy: Policy, found: Sequence[Finding]) -> 
 
     What was `found` in the files that are meant instead follows from it.
     """
-    idle = [item for item in settings.per_file[:_MOST_GLOBS] if len(item.glob) < _LONGEST]
+    idle = [item for item in settings.per_file[:_MOST_GLOBS] if len(item.glob) < _LONGEST_GLOB]
     idle = [item for item in idle if not any(item.matches(file) for file in policy.paths)]
     ignoring = [item for item in idle if item.codes]
     excluding = [item for item in idle if not item.codes and not item.glob.removeprefix("./").startswith(".")]

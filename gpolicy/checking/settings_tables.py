@@ -11,7 +11,7 @@ from typing import Final
 
 from gpolicy.checking import catalogue
 from gpolicy.checking.settings import DEFAULT, PerFile, Settings
-from gpolicy.errors import ArgumentError, GpolicyError
+from gpolicy.errors import ArgumentError, GpolicyError, argument
 from gpolicy.findings import RuleInfo, Severity
 from gpolicy.ganeti.releases import check_release, release_of
 from gpolicy.guessing import did_you_mean
@@ -135,7 +135,7 @@ def _fail_on(file: SettingsFile, place: Place) -> str:
 def _baseline(file: SettingsFile, place: Place) -> Path:
     if not isinstance(place.value, str) or not place.value.strip() or "\0" in place.value:
         raise file.error(place, f"cannot be {shown(place.value)}", "write the name of a file")
-    return file.path_in_tree(place, place.value, "keep it in the repository, or name it with --baseline")
+    return file.path_in_tree(place, place.value, f"keep it in the repository, or name it with {argument('baseline')}")
 
 
 def _parameters(file: SettingsFile, place: Place | None) -> Iterator[tuple[str, dict[str, float]]]:
@@ -180,7 +180,8 @@ def settings_of_each(roots: Sequence[Path], overrides: Overrides = NONE) -> list
     Raise InputError or RequestError for settings that are wrong.
     """
     if overrides.isolated and overrides.config:
-        raise ArgumentError("isolated reads no settings, --config names some", hint="leave one of them out")
+        message = f"isolated reads no settings, {argument('config')} names some"
+        raise ArgumentError(message, hint="leave one of them out")
     named = read_settings(overrides.config) if overrides.config else None
     written = [named or (DEFAULT if overrides.isolated else settings_for(root)) for root in roots]
     different = {id(settings): settings for settings in written}
@@ -194,22 +195,23 @@ def _overridden(settings: Settings, overrides: Overrides) -> Settings:
     for word in ignore:
         _refuse_if_always_on(word, "ignored", partial(_option_error, "ignore"))
     if select and catalogue.selects_nothing(select, ignore):
-        raise ArgumentError("ignore excludes all that --select names: no rule is left", hint="leave one of them out")
+        message = f"ignore excludes all that {argument('select')} names: no rule is left"
+        raise ArgumentError(message, hint="leave one of them out")
     ignored = catalogue.ignored_codes(select, ignore) if select else settings.ignored
     if ignore and not select:
         ignored |= catalogue.ignored_codes(None, ignore)
         everything = catalogue.ignored_codes((), ())
         if settings.ignored and everything <= ignored and not everything <= settings.ignored:
             message = f"ignore excludes all that {settings.source} leaves: no rule is left"
-            raise ArgumentError(message, hint="ignore less, or name rules with --select")
+            raise ArgumentError(message, hint=f"ignore less, or name rules with {argument('select')}")
     given = dict[str, Severity]()
     for word, severity in _severities(overrides.severity):
         given.pop(word, None)  # so that the last one stands last
         given[word] = severity
     release, fail_on = overrides.ganeti_version, overrides.fail_on
-    version = settings.ganeti_version if release is None else release_of(check_release(release, "ganeti-version"))
+    version = settings.ganeti_version if release is None else release_of(check_release(release, "ganeti_version"))
     if fail_on is not None and fail_on not in FAIL_ON:
-        raise ArgumentError(f"fail-on cannot be {fail_on[:60]!r}", hint=f"write one of {', '.join(FAIL_ON)}")
+        raise ArgumentError(f"fail_on cannot be {fail_on[:60]!r}", hint=f"write one of {', '.join(FAIL_ON)}")
     return replace(
         settings,
         ignored=ignored,
@@ -240,7 +242,7 @@ def _severities(given: Iterable[str]) -> Iterator[tuple[str, Severity]]:
         word, separator, level = text.partition("=")
         if not separator or level.strip() not in levels:
             message = f"severity {text[:60]!r} is not RULE=LEVEL"
-            hint = f"levels are {', '.join(levels)}: --severity GP201=info"
+            hint = f"levels are {', '.join(levels)}: {argument('severity')} GP201=info"
             raise ArgumentError(message, hint=did_you_mean(level, levels, hint) if level else hint)
         for name in _words("severity", [word]):
             if level.strip() != Severity.ERROR:

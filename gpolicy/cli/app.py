@@ -15,11 +15,11 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
-from gpolicy.cli.options import as_option, with_typer_defaults
+from gpolicy.cli.options import with_typer_defaults
 from gpolicy.cli.terminal import switch_pager
 from gpolicy.cluster.sources import DESTINATIONS, SCHEMES
 from gpolicy.data import read_data
-from gpolicy.errors import ArgumentError, ExitCode, UsageError
+from gpolicy.errors import ExitCode, UsageError
 from gpolicy.guessing import closest, did_you_mean
 from gpolicy.report.forms import forms_of
 
@@ -212,8 +212,6 @@ def run_command_line(arguments: list[str]) -> int:
         result = get_command(app).main(arguments, prog_name="gpolicy", standalone_mode=False)
     except typer.Abort:
         raise KeyboardInterrupt from None
-    except ArgumentError as error:
-        raise as_option(error) from None
     except _CommandLineError as error:
         raise UsageError(_usage(error), hint=_hint(error, arguments[0])) from None
     return result if isinstance(result, int) else 0
@@ -227,9 +225,9 @@ def _hint(error: BaseException, verb: str) -> str:
         return help_of
     known = [name for item in context.command.params for name in (*item.opts, *item.secondary_opts)]
     arguments = [item for item in explained(context.command).params if item.param_type_name == "argument"]
-    if any(",..." in (item.metavar or "") for item in arguments) and _TOO_MANY.fullmatch(_text(error)):
+    if any(",..." in (item.metavar or "") for item in arguments) and _TOO_MANY.fullmatch(_click_text(error)):
         return "write several names as one word, with commas and without blanks"
-    extra = _TOO_MANY.fullmatch(_text(error))
+    extra = _TOO_MANY.fullmatch(_click_text(error))
     if extra and "=" in extra["words"]:
         return "is it a size? `gpolicy place memory=4G disk=20G` says where an instance of a size goes"
     if "--state" in known and extra and extra["words"].partition(":")[0] in SCHEMES:
@@ -239,7 +237,7 @@ def _hint(error: BaseException, verb: str) -> str:
     wrong = getattr(error, "option_name", None)
     if not wrong:
         usage = " ".join(item.make_metavar(context) for item in arguments)
-        return f"write `gpolicy {verb} {usage}`; {help_of}" if _text(error).startswith("Missing") else help_of
+        return f"write `gpolicy {verb} {usage}`; {help_of}" if _click_text(error).startswith("Missing") else help_of
     words = {word for item in arguments for word in _KEY.findall(item.help or "")}
     if str(wrong).startswith("--") and (word := closest(str(wrong)[2:], words)):
         return f"write it as a word: `{word}=…`"
@@ -261,11 +259,11 @@ def _of_a_verb(option: str) -> bool:
 def _usage(error: BaseException) -> str:
     if (wrong := getattr(error, "option_name", None)) and hasattr(error, "possibilities"):
         return f"there is no option `{wrong}`"
-    extra = _TOO_MANY.fullmatch(_text(error))
-    return f"too many arguments: `{extra['words']}`" if extra else _text(error)
+    extra = _TOO_MANY.fullmatch(_click_text(error))
+    return f"too many arguments: `{extra['words']}`" if extra else _click_text(error)
 
 
-def _text(error: BaseException) -> str:
+def _click_text(error: BaseException) -> str:
     """Return what Click says."""
     format_message = getattr(error, "format_message", None)
     return (str(format_message()) if callable(format_message) else str(error)).rstrip(".")

@@ -19,7 +19,7 @@ from gpolicy.apply.journals import Direction, RunHistory, clear_away, history_fo
 from gpolicy.apply.lock import local_lock, lock_directory, lock_name, remote_lock
 from gpolicy.apply.plan_run import Intention, PlanRun, can_be_carried, right_cluster
 from gpolicy.apply.work import FinalLook, LeafDifference, path_text
-from gpolicy.cli.terminal import complain, wants_colour, working
+from gpolicy.cli.terminal import complain, in_options, wants_colour, working
 from gpolicy.cluster.master import SshMaster
 from gpolicy.cluster.sources import SourceOptions, read_state
 from gpolicy.cluster.state import ClusterState
@@ -265,7 +265,8 @@ def tell_error(request: ApplyRequest, error: ApplyError) -> None:
     _show_differences(error.differences)
     way_on = "continue with --resume, undo what was done with --rollback, or make a fresh plan or remedy"
     way_on = "continue with --rollback" if request.rollback else way_on
-    complain(error.message, error.hint or (way_on if request.journal_file.exists() else None))
+    message, hint = in_options(error)
+    complain(message, hint or (way_on if request.journal_file.exists() else None))
 
 
 def _show_differences(differences: Sequence[LeafDifference]) -> None:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 import gpolicy
 from gpolicy.cli.output import Report, base_of, looked_at, not_judged, repository_path, show_report
 from gpolicy.cli.targets import Target, Targets, all_clusters_near, as_named, report_file, run_on, targets_of
-from gpolicy.cli.terminal import StatusLine, wants_colour, working
+from gpolicy.cli.terminal import StatusLine, in_options, wants_colour, working
 from gpolicy.errors import ExitCode, InputError, UnreachableError, UsageError
 from gpolicy.findings import Accepted, Finding
 from gpolicy.json_values import json_text
@@ -65,7 +65,7 @@ def settings_mistakes(paths: Iterable[Path]) -> list[Finding]:
             refuse_contradictions(file)
         except SettingsError as error:
             span = replace(error.span, file=str(as_named(Path(error.span.file))))
-            found.append(SETTINGS_MISTAKE.finding(error.what, span, hint=error.hint or ""))
+            found.append(SETTINGS_MISTAKE.finding(error.what, span, hint=in_options(error)[1] or ""))
     return found
 
 
@@ -178,22 +178,13 @@ def with_members(targets: Targets) -> Targets:
 
 
 def _checker(paths: Sequence[Path], target: Target, request: CheckRequest) -> Checker:
-    from gpolicy.checking.checking import Checker  # noqa: PLC0415 (other verbs need no rules)
-    from gpolicy.forecast.telling import FORECAST  # noqa: PLC0415
+    from gpolicy.forecast.telling import make_checker  # noqa: PLC0415 (other verbs need no rules)
 
     named = [root for path in paths for root in policy_roots(path)]
     roots = list({real_path(root): root for root in reversed(named)}.values())[::-1]  # each once, by its first name
     state = read_for(roots, target)
     baseline = request.write_baseline is None
-    return Checker(
-        roots,
-        state,
-        request.overrides,
-        today=reader_today(),
-        baseline=baseline,
-        fleet=target.members,
-        forecast=FORECAST,
-    )
+    return make_checker(roots, state, request.overrides, today=reader_today(), baseline=baseline, fleet=target.members)
 
 
 def reader_today() -> date:

@@ -153,20 +153,20 @@ def _of_verb(verb: str, before: list[str], word: str) -> Choices:
     line = _Line(verb, given)
     name, equals, value = word.partition("=")
     if waiting is not None:
-        return _values(waiting, line, word)
+        return _option_values(waiting, line, word)
     if equals and name in options:
         return (
             (shown if shown == FILES else f"{name}={shown}", about)
-            for shown, about in _values(options[name], line, value)
+            for shown, about in _option_values(options[name], line, value)
         )
     if word.startswith("-") and word != "-":
         return _options(command, given)
     if place < len(arguments) or (arguments and arguments[-1].nargs == -1):
-        return _values(arguments[min(place, len(arguments) - 1)], line, word)
+        return _option_values(arguments[min(place, len(arguments) - 1)], line, word)
     return ()
 
 
-def _values(item: Any, line: _Line, word: str) -> Choices:
+def _option_values(item: Any, line: _Line, word: str) -> Choices:
     known = _VALUES.get(item.name)
     if known is not None:
         return known(line, word)
@@ -176,7 +176,7 @@ def _values(item: Any, line: _Line, word: str) -> Choices:
 # --- names -----------------------------------------------------------------------------------------------------------
 
 
-def _plain(values: Iterable[str], about: str = "") -> Choices:
+def _choices(values: Iterable[str], about: str = "") -> Choices:
     return ((value, about) for value in dict.fromkeys(values))
 
 
@@ -218,8 +218,8 @@ def _in_policy(line: _Line, kind: str, key: str = "") -> Iterator[str]:
 
 
 def _groups(line: _Line, word: str) -> Choices:  # noqa: ARG001
-    yield from _plain(_in_policy(line, "NodeGroup"), "group of the policy")
-    yield from _plain(_in_state(line, "groups"), "group of the cluster")
+    yield from _choices(_in_policy(line, "NodeGroup"), "group of the policy")
+    yield from _choices(_in_state(line, "groups"), "group of the cluster")
 
 
 def _in_state(line: _Line, what: str) -> Iterable[str]:
@@ -233,7 +233,7 @@ def _in_state(line: _Line, what: str) -> Iterable[str]:
     return names
 
 
-def _pairs(line: _Line) -> Iterator[str]:
+def _pair_words(line: _Line) -> Iterator[str]:
     for document in _documents(line):
         policy = document.get("ipolicy")
         yield from _named(policy.get("minmax") if isinstance(policy, dict) else None)
@@ -241,7 +241,7 @@ def _pairs(line: _Line) -> Iterator[str]:
 
 def _state(line: _Line, word: str) -> Choices:
     if ":" not in word:
-        yield from _plain(_clusters(line), "cluster of gpolicy.toml")
+        yield from _choices(_clusters(line), "cluster of gpolicy.toml")
     yield from _address(word, SCHEMES)
 
 
@@ -254,7 +254,7 @@ def _clusters(line: _Line) -> Mapping[str, NamedCluster]:
 
 def _labels(line: _Line, word: str) -> Choices:  # noqa: ARG001
     found = (f"{key}={value}" for cluster in _clusters(line).values() for key, value in cluster.labels.items())
-    return _plain(dict.fromkeys(found), "label of clusters")
+    return _choices(dict.fromkeys(found), "label of clusters")
 
 
 def _address(word: str, schemes: Mapping[str, str]) -> Choices:
@@ -270,47 +270,47 @@ def _rules(line: _Line, word: str) -> Choices:  # noqa: ARG001
     known = json.loads((data_directory("schemas") / "gpolicy-toml.json").read_text("utf-8"))["definitions"]
     done = word[: word.rfind(",") + 1]
     names = known["ignorable"]["anyOf"][0]["enum"] + known["rule"]["anyOf"][1]["enum"]
-    return _plain(f"{done}{name}" for name in names)
+    return _choices(f"{done}{name}" for name in names)
 
 
 def _severities(line: _Line, word: str) -> Choices:
     rule, equals, _ = word.partition("=")
     if equals:
-        return _plain(f"{rule}={level}" for level in ("error", "warning", "info"))
-    return _plain(f"{name}=" for name, _ in _rules(line, word))
+        return _choices(f"{rule}={level}" for level in ("error", "warning", "info"))
+    return _choices(f"{name}=" for name, _ in _rules(line, word))
 
 
 def _kinds(line: _Line, word: str) -> Choices:  # noqa: ARG001
     from gpolicy.policy.kinds import KINDS  # noqa: PLC0415
 
-    return _plain(KINDS, "kind of document")
+    return _choices(KINDS, "kind of document")
 
 
-def _words(line: _Line, word: str) -> Choices:
+def _explained(line: _Line, word: str) -> Choices:
     from gpolicy.policy.kinds import BUILT_IN  # noqa: PLC0415
     from gpolicy.reference.keys import all_keys  # noqa: PLC0415
 
-    yield from (*_rules(line, word), *_kinds(line, word), *_plain(BUILT_IN, "guard"), ("exit-codes", "exit codes"))
-    yield from _plain((key.name if "." in word else key.words[-1] for key in all_keys() if key.words), "key")
+    yield from (*_rules(line, word), *_kinds(line, word), *_choices(BUILT_IN, "guard"), ("exit-codes", "exit codes"))
+    yield from _choices((key.name if "." in word else key.words[-1] for key in all_keys() if key.words), "key")
 
 
 def _guards(line: _Line, word: str) -> Choices:  # noqa: ARG001
     from gpolicy.policy.kinds import BUILT_IN  # noqa: PLC0415
 
-    yield from _plain(_in_policy(line, "Guards", "guards"), "guard of the policy")
+    yield from _choices(_in_policy(line, "Guards", "guards"), "guard of the policy")
     yield from ((name, text) for name, text in read_data("reference.toml")["guards"].items() if BUILT_IN[name])
 
 
 def _templates(line: _Line, word: str) -> Choices:  # noqa: ARG001
     from gpolicy.ganeti.vocabulary import DISK_TEMPLATES  # noqa: PLC0415
 
-    return _plain(DISK_TEMPLATES, "disk template")
+    return _choices(DISK_TEMPLATES, "disk template")
 
 
 def _weights(line: _Line, word: str) -> Choices:  # noqa: ARG001
     from gpolicy.ganeti.vocabulary import SCORE_COMPONENTS  # noqa: PLC0415
 
-    return _plain(f"{name}=" for name in SCORE_COMPONENTS)
+    return _choices(f"{name}=" for name in SCORE_COMPONENTS)
 
 
 def _request(line: _Line, word: str) -> Choices:
@@ -320,12 +320,12 @@ def _request(line: _Line, word: str) -> Choices:
         return ((f"{key}={value}", about) for value, about in (lists[key](line, "") if key in lists else ()))
     from gpolicy.analysis.size_words import KEYS  # noqa: PLC0415
 
-    return (*_plain(_pairs(line), "size of the policy"), *_plain(f"{name}=" for name in KEYS), (FILES, ""))
+    return (*_choices(_pair_words(line), "size of the policy"), *_choices(f"{name}=" for name in KEYS), (FILES, ""))
 
 
 def _nodes(line: _Line, word: str) -> Choices:
     done = word[: word.rfind(",") + 1]
-    return _plain((f"{done}{name}" for name in _in_state(line, "nodes")), "node")
+    return _choices((f"{done}{name}" for name in _in_state(line, "nodes")), "node")
 
 
 def _wanted(line: _Line, word: str) -> Choices:
@@ -335,7 +335,7 @@ def _wanted(line: _Line, word: str) -> Choices:
     done = word[: word.rfind(" ") + 1]
     given = {key for key, equals, _ in (item.partition("=") for item in done.split()) if equals}
     keys = [key for key in SIZE_KEYS if key not in given]
-    specs = () if given else dict.fromkeys(_pairs(line))
+    specs = () if given else dict.fromkeys(_pair_words(line))
     yield from ((f"{done}{name}", "size of the policy") for name in specs)
     yield from ((f"{done}{key}=", "of a size") for key in keys)
 
@@ -366,10 +366,10 @@ _VALUES: Final[dict[str, Callable[[_Line, str], Choices]]] = {
     "select": _rules,
     "ignore": _rules,
     "severity": _severities,
-    "fail_on": lambda _line, _word: _plain(("error", "warning", "info", "never")),
-    "form": lambda line, _word: _plain(forms_of(line.verb)),
-    "bounds": lambda _line, _word: _plain(("fixed", "ranges")),
-    "sizes": lambda _line, word: _plain(
+    "fail_on": lambda _line, _word: _choices(("error", "warning", "info", "never")),
+    "form": lambda line, _word: _choices(forms_of(line.verb)),
+    "bounds": lambda _line, _word: _choices(("fixed", "ranges")),
+    "sizes": lambda _line, word: _choices(
         f"{word[: word.rfind(',') + 1]}{name}" for name in ("full", "half", "third", "quarter")
     ),
     "kind": _kinds,
@@ -379,12 +379,12 @@ _VALUES: Final[dict[str, Callable[[_Line, str], Choices]]] = {
     "more": _more,
     "only": _objects,
     "exclude": _objects,
-    "word": _words,
+    "word": _explained,
     "request": _request,
     "name": lambda line, _word: (
-        _plain(_in_policy(line, "Test", "tests"), "test of the policy") if line.verb == "test" else ()
+        _choices(_in_policy(line, "Test", "tests"), "test of the policy") if line.verb == "test" else ()
     ),
-    "shell": lambda _line, _word: _plain(SHELLS),
+    "shell": lambda _line, _word: _choices(SHELLS),
 }
 """What completes the values of parameters, by the names of these. Other paths are files, other values are free."""
 

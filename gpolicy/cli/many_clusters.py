@@ -21,7 +21,7 @@ from gpolicy.cli.checking import settings_mistakes
 from gpolicy.cli.options import Outputs
 from gpolicy.cli.output import Report, display_on, provenance_of, report_text, show_errors, show_report
 from gpolicy.cli.targets import Target, Targets, Work, all_clusters_near, as_named, report_file, target_of
-from gpolicy.cli.terminal import StatusLine, complain, write_long
+from gpolicy.cli.terminal import StatusLine, complain, in_options, write_long
 from gpolicy.cluster.record import Record
 from gpolicy.cluster.sources import SCHEMES, Contact, contact
 from gpolicy.errors import ExitCode, GpolicyError, UsageError
@@ -104,7 +104,7 @@ def _report_of(target: Target, work: Work, forms: Collection[str], index: str) -
             page = _page(answer, report, index) if index and answer is not None else ""
             metrics = report.metrics() if "prometheus" in forms and report.metrics is not None else None
         except (GpolicyError, OSError) as error:
-            return failure_of(target, _message(error), getattr(error, "hint", None))
+            return failure_of(target, *_words(error))
     return fleet_report.ClusterReport(
         name=target.name,
         labels=target.labels,
@@ -137,11 +137,10 @@ def _page(answer: Answer, report: Report, index: str) -> str:
     return report_text(Display(form="html", index=index), lambda: answer, {}, report.policy)
 
 
-def _message(error: Exception) -> str:
+def _words(error: GpolicyError | OSError) -> tuple[str, str | None]:
     if isinstance(error, GpolicyError):
-        return error.message
-    name = getattr(error, "filename", None)
-    return f"{name}: {getattr(error, 'strerror', None) or error}" if name else str(error)
+        return in_options(error)
+    return (f"{error.filename}: {error.strerror or error}" if error.filename else str(error)), None
 
 
 def failure_of(target: Target, reason: str, hint: str | None = None) -> fleet_report.ClusterReport:
@@ -256,7 +255,7 @@ def _run_one(work: Work, target: Target, verb: str, output: Path | None) -> int:
         try:
             _write(verb, [target], [None], output)
         except GpolicyError as error:  # never in place of the one that tells why
-            complain(error.message, error.hint)
+            complain(*in_options(error))
         raise
     if report.errors:
         show_errors(report.errors, report.files)
@@ -281,13 +280,13 @@ def _identity(metrics: MetricSet, target: Target) -> Labels:
     The first of the two always stands there, the second only where it was asked for.
     """
     policy = target.path or (target.named.policy if target.named else None) or Path()
-    known = {"policy": str(policy.absolute()), "target": target.name or _shown(target.state or "")}
+    known = {"policy": str(policy.absolute()), "target": target.name or _without_user(target.state or "")}
     first, second = metrics.identity
     asked = {"policy": target.path is not None, "target": bool(target.name)}
     return {first: known[first], **({second: known[second]} if asked[second] else {})}
 
 
-def _shown(address: str) -> str:
+def _without_user(address: str) -> str:
     """Return an address without its user, and nothing of what is none: it is written also where it is refused."""
     scheme, _, rest = address.partition(":")
     if scheme not in SCHEMES:

@@ -21,7 +21,7 @@ from typer.models import OptionInfo
 
 import gpolicy
 from gpolicy.cluster.sources import SourceOptions
-from gpolicy.errors import ArgumentError, UsageError
+from gpolicy.errors import UsageError
 from gpolicy.guessing import did_you_mean_one_of
 from gpolicy.printable import as_text
 from gpolicy.report.forms import COMMENT_BUDGET, LEAST_BUDGET, SUFFIXES, Display, forms_of
@@ -51,11 +51,6 @@ def size_of(option: str, text: str) -> int:
         return int(parse_size_exact(text))
     except ValueError as error:
         raise UsageError(f"{option} {text!r}: {error}") from None
-
-
-def as_option(error: ArgumentError) -> UsageError:
-    """Return an error about an argument in words of the command line: it begins with the option."""
-    return UsageError(f"--{error.message}", hint=error.hint)
 
 
 def seconds_option(name: str) -> Any:

@@ -18,7 +18,7 @@ from gpolicy.cli.many_clusters import show_fleet
 from gpolicy.cli.options import RolledOutClusters, signers_for
 from gpolicy.cli.output import provenance_of
 from gpolicy.cli.rollout_members import ClusterPlan, Preview, SideBySide
-from gpolicy.cli.targets import refuse_rapi_options, rollout_near, target_of
+from gpolicy.cli.targets import destination_in, refuse_rapi_options, rollout_near, target_of
 from gpolicy.cli.terminal import complain
 from gpolicy.cluster.json_input import read_bytes
 from gpolicy.errors import ExitCode, GpolicyError, InputError, UsageError
@@ -109,16 +109,14 @@ def _plan_of(cluster: NamedCluster, request: RolloutRequest) -> Path:
 
 
 def _member(cluster: NamedCluster, request: RolloutRequest) -> ClusterPlan:
-    if cluster.destination is None:
-        hint = f"write `destination` under [clusters.{cluster.name}]"
-        raise InputError(f"{cluster.source}: the cluster {cluster.name} has no destination", hint=hint)
+    destination = destination_in(cluster)
     target, plan = target_of(cluster, None, None, volumes=request.volumes), _plan_of(cluster, request)
     return ClusterPlan(
         cluster=cluster,
         digest=f"sha256:{hashlib.sha256(read_bytes(plan)).hexdigest()}",
         request=ApplyRequest(
             plan=plan,
-            destination=cluster.destination,
+            destination=destination,
             options=target.options,
             signers=signers_for(plan, request.signers, None),
             resume=request.resume,

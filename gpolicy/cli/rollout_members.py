@@ -13,7 +13,7 @@ from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TextIO, TypeVar
+from typing import TextIO
 
 from gpolicy.apply.carrying import ApplyError
 from gpolicy.apply.jobs import StopRequests
@@ -23,17 +23,15 @@ from gpolicy.checking.settings_tables import settings_for
 from gpolicy.cli import applying
 from gpolicy.cli.checking import checked_policy, reader_today
 from gpolicy.cli.many_clusters import ProgressLines
-from gpolicy.cli.terminal import complain
+from gpolicy.cli.terminal import complain, in_options
 from gpolicy.cluster.state import ClusterState
 from gpolicy.drift.comparing import find_drift
 from gpolicy.errors import ExitCode, GpolicyError
 from gpolicy.fleet.named_clusters import NamedCluster
-from gpolicy.fleet.workers import Failed, results_as_they_come
+from gpolicy.fleet.workers import Failed, Result, results_as_they_come
 from gpolicy.plan.plan import Plan, check_safe, policy_digest
 from gpolicy.plan.plan_file import read_plan
 from gpolicy.rollout.rollout_run import LookResult, RunResult, look_at
-
-_Result = TypeVar("_Result")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,7 +87,7 @@ def preview(member: ClusterPlan) -> Preview:
     with redirect_stdout(aside), redirect_stderr(aside):
         try:
             plan = member.read_plan()
-            found = _shown(member, plan)
+            found = _preview_of(member, plan)
         except ApplyError as error:
             applying.tell_error(member.request, error)
             return Preview(tuple(aside.getvalue().splitlines()), refusal=_outcome(error))
@@ -98,7 +96,7 @@ def preview(member: ClusterPlan) -> Preview:
     return replace(found, lines=(*found.lines, *aside.getvalue().splitlines()), steps=len(plan.steps))
 
 
-def _shown(member: ClusterPlan, plan: Plan) -> Preview:
+def _preview_of(member: ClusterPlan, plan: Plan) -> Preview:
     request, stop = member.run_request(), StopRequests()
     if not request.rollback:
         check_safe(plan)
@@ -190,7 +188,8 @@ def _with_policy(member: ClusterPlan, plan: Plan, state: ClusterState, found: Lo
 
 def _outcome(error: GpolicyError | OSError) -> RunResult:
     if isinstance(error, GpolicyError):
-        return RunResult(int(error.exit_code), error.message, error.hint or "")
+        message, hint = in_options(error)
+        return RunResult(int(error.exit_code), message, hint or "")
     return RunResult(int(ExitCode.COULD_NOT_RUN), f"{error.filename or 'the system'}: {error.strerror or error}")
 
 
@@ -256,12 +255,12 @@ class SideBySide:
     @staticmethod
     def _each(
         clusters: Sequence[str],
-        jobs: Sequence[Callable[[], _Result]],
+        jobs: Sequence[Callable[[], Result]],
         *,
         most: int,
         seconds: float,
         may_begin: Callable[[str], bool] = lambda _: True,
-    ) -> Iterator[tuple[str, _Result | Failed]]:
+    ) -> Iterator[tuple[str, Result | Failed]]:
         progress = ProgressLines(clusters, quiet=True)
         results = results_as_they_come(
             jobs,

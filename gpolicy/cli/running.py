@@ -38,7 +38,7 @@ def _tell_once() -> Callable[..., None]:
     def tell(message: Warning | str, *_details: object, **_more: object) -> None:
         if str(message) not in told:
             told.add(str(message))
-            _complain(str(message), None)
+            _complain(str(message))
 
     return tell
 
@@ -50,7 +50,7 @@ def _run(arguments: list[str]) -> int:
         result = _run_verb(arguments)
         sys.stdout.flush()
     except GpolicyError as error:
-        _complain(error.message, error.hint)
+        _complain(error)
         return int(error.exit_code)
     except (BrokenPipeError, SystemExit):  # the reader of our output has closed it (Typer turns that into an exit)
         _write_no_more()
@@ -58,15 +58,15 @@ def _run(arguments: list[str]) -> int:
     except OSError as error:
         _write_no_more()
         where = "the output" if error.filename is None else repr(str(error.filename))
-        _complain(f"{where}: {error.strerror or error}", None)
+        _complain(f"{where}: {error.strerror or error}")
         return int(ExitCode.COULD_NOT_RUN)
     except MemoryError:
-        _complain("there is not enough memory for this", None)
+        _complain("there is not enough memory for this")
         return int(ExitCode.COULD_NOT_RUN)
     except KeyboardInterrupt:
         result = int(ExitCode.INTERRUPTED)
     if result == ExitCode.INTERRUPTED:
-        _complain("interrupted; nothing was left half written", None)
+        _complain("interrupted; nothing was left half written")
     return result
 
 
@@ -95,10 +95,10 @@ def _run_verb(arguments: list[str]) -> int:
     return code
 
 
-def _complain(message: str, hint: str | None) -> None:
-    from gpolicy.cli.terminal import complain  # noqa: PLC0415 - only what is needed
+def _complain(said: GpolicyError | str) -> None:
+    from gpolicy.cli.terminal import complain, in_options  # noqa: PLC0415 - only what is needed
 
-    complain(message, hint)
+    complain(*((said, None) if isinstance(said, str) else in_options(said)))
 
 
 def _writable(stream: TextIO | None) -> TextIO:

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import gpolicy
-from gpolicy.cli.options import STATE_VARIABLE, Clusters, MaybeClusters, Outputs, RapiOptions, as_option, source_options
+from gpolicy.cli.options import STATE_VARIABLE, Clusters, MaybeClusters, Outputs, RapiOptions, source_options
 from gpolicy.cli.output import Report, show_report
 from gpolicy.cli.terminal import working
 from gpolicy.cluster.sources import FILE_SCHEMES, SourceOptions
-from gpolicy.errors import ArgumentError, InputError, UsageError
+from gpolicy.errors import InputError, UsageError
 from gpolicy.opening import real_path
 from gpolicy.printable import as_text, some
 from gpolicy.report.forms import SUFFIXES
@@ -187,8 +187,6 @@ def _report_of(work: Work, target: Target) -> Report:
     """Return the report of the work for a target, or of the errors of the policy that prevent it."""
     try:
         return work(target)
-    except ArgumentError as error:
-        raise as_option(error) from None
     except gpolicy.PolicyError as error:
         return Report(exit_code=int(error.exit_code), errors=error.findings, files=error.files)
 
@@ -234,10 +232,15 @@ def destination_of(to: str, rapi: RapiOptions, *, volumes: bool = False) -> tupl
 
     cluster = one_cluster(to, clusters)
     refuse_rapi_options(rapi)
+    return destination_in(cluster, ", or give an address"), target_of(cluster, None, None, volumes=volumes).options
+
+
+def destination_in(cluster: NamedCluster, otherwise: str = "") -> str:
+    """Return the destination that the settings file gives a cluster, or else raise InputError."""
     if cluster.destination is None:
-        hint = f"write `destination` under [clusters.{cluster.name}], or give an address"
+        hint = f"write `destination` under [clusters.{cluster.name}]{otherwise}"
         raise InputError(f"{cluster.source}: the cluster {cluster.name} has no destination", hint=hint)
-    return cluster.destination, target_of(cluster, None, None, volumes=volumes).options
+    return cluster.destination
 
 
 def _targets(asked: Clusters, targets: Sequence[Target], *, several: bool = False) -> Targets:

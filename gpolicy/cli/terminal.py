@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final, TextIO
 
+from gpolicy.data import read_data
+from gpolicy.errors import GpolicyError, UnreachableError
 from gpolicy.findings import LONGEST_MESSAGE
 from gpolicy.printable import Painter, Tone, clipped, control, height, printable, printable_text, terminal_text, wrapped
 
@@ -31,6 +33,12 @@ def complain(message: str, hint: str | None) -> None:
     sys.stderr.write(f"{paint(Tone.ALARM, _NAME)} {said}\n")
     for line in wrapped(printable(hint), room) if hint else ():
         sys.stderr.write(f"{paint(Tone.QUIET, f'  {line}')}\n")
+
+
+def in_options(error: GpolicyError) -> tuple[str, str | None]:
+    """Return message and hint of an error with the option that sets each argument in place of the argument's name."""
+    others = read_data("reference.toml")["argument_options"]
+    return error.in_words(lambda name: others.get(name) or f"--{name.replace('_', '-')}")
 
 
 @contextmanager
@@ -125,7 +133,6 @@ def _paged(text: str) -> bool:
     import shlex  # noqa: PLC0415 (only long text needs it)
 
     from gpolicy.cluster.process import show_in_pager  # noqa: PLC0415
-    from gpolicy.errors import UnreachableError  # noqa: PLC0415
 
     named = os.environ.get("GPOLICY_PAGER", os.environ.get("PAGER"))
     try:

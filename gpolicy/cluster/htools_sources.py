@@ -25,6 +25,7 @@ from gpolicy.cluster import state
 from gpolicy.cluster.assembly import by_name, checked, own_values
 from gpolicy.cluster.json_input import decode_text, read_bytes
 from gpolicy.cluster.record import shown
+from gpolicy.data import read_data
 from gpolicy.errors import InputError, RequestError
 from gpolicy.ganeti import htools_formats
 from gpolicy.ganeti.amounts import BOUNDS
@@ -159,13 +160,6 @@ _STATES: dict[str, tuple[str, bool | None]] = {
 }
 """The admin state and whether the instance runs, by Ganeti's status of an instance."""
 
-_NOTES = (
-    "a text file does not name its cluster: whether a policy is for this one is not known",
-    "a text file shows effective policies, but not the own values of groups and nodes",
-    "a text file shows the disks of an instance as one disk, and no network interfaces",
-    "a text file does not distinguish offline nodes from drained ones and those that may hold no instances",
-)
-
 
 @dataclass(frozen=True, slots=True)
 class _Line:
@@ -237,7 +231,7 @@ def parse_text(text: str, *, where: str, source: str) -> state.ClusterState:
         nodes=by_name((_node(line, uuids) for line in nodes), f"{where}: nodes", in_order=True),
         instances=by_name(map(_instance, instances), f"{where}: instances", in_order=True),
         unreadable=state.hidden_in_text(cluster_policy=bool(cluster)),
-        notes=_NOTES,
+        notes=tuple(read_data("known_words.toml")["words"]["notes_on_text_files"]),
     )
     return checked(described, where)
 

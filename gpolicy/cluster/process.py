@@ -176,7 +176,7 @@ def after(seconds: float, act: Callable[[], object]) -> Iterator[None]:
 _CONFIGURED: Final = {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull}
 _SHARED: Final = ("objects", "refs", "packed-refs", "logs", "shallow")
 """What the work trees of a repository have in common."""
-_LONGEST: Final = 1024**2  # bytes of a file of the repository that is read here
+_MOST_BYTES: Final = 1024**2  # bytes of a file of the repository that is read here
 _HASH: Final = re.compile(rb"^\s*objectformat\s*=\s*\"?(sha1|sha256)\"?\s*$", re.IGNORECASE | re.MULTILINE)
 
 
@@ -198,7 +198,7 @@ def _own_directory(tree: Path) -> Iterator[Path]:
             entry = tree / ".git"  # a linked work tree, or a submodule, names its git directory in a file
             theirs = entry if entry.is_dir() else tree / _first_line(entry).removeprefix("gitdir: ")
             shared = theirs / _first_line(theirs / "commondir") if (theirs / "commondir").exists() else theirs
-            (own / "HEAD").write_bytes(read_named(theirs / "HEAD", _LONGEST))
+            (own / "HEAD").write_bytes(read_named(theirs / "HEAD", _MOST_BYTES))
             (own / "config").write_text(_configuration(shared / "config"), encoding="ascii")
             (own / "info").mkdir()
             for part in (*_SHARED, "info/exclude"):
@@ -212,12 +212,12 @@ def _own_directory(tree: Path) -> Iterator[Path]:
 
 
 def _first_line(file: Path) -> str:
-    return os.fsdecode(read_named(file, _LONGEST).split(b"\n", 1)[0])
+    return os.fsdecode(read_named(file, _MOST_BYTES).split(b"\n", 1)[0])
 
 
 def _configuration(theirs: Path) -> str:
     """Return our configuration: of theirs, only the hash function counts."""
-    found = _HASH.search(read_named(theirs, _LONGEST)) if theirs.exists() else None
+    found = _HASH.search(read_named(theirs, _MOST_BYTES)) if theirs.exists() else None
     lines = ["[core]", "repositoryformatversion = 1", "bare = false", "[diff]", "ignoreSubmodules = all"]
     lines += ["[extensions]", "objectFormat = sha256"] if found and found[1].lower() == b"sha256" else []
     return "\n".join([*lines, ""])

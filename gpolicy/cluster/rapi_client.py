@@ -24,12 +24,14 @@ from gpolicy.cluster.credentials import PASSWORD_VARIABLE, USER_VARIABLE, Creden
 from gpolicy.cluster.json_input import decode_text, parse_json, read_bytes
 from gpolicy.cluster.process import after
 from gpolicy.cluster.record import LARGEST_FILE
-from gpolicy.errors import ArgumentError, GpolicyError, InputError, RequestError, UnreachableError
+from gpolicy.errors import ArgumentError, GpolicyError, InputError, RequestError, UnreachableError, argument
 from gpolicy.ganeti.vocabulary import RAPI_PORT, Value
 from gpolicy.printable import one_line
 
 _HOSTNAME_MISMATCH = {62, 64}  # X509_V_ERR_HOSTNAME_MISMATCH and _IP_ADDRESS_MISMATCH
-_HINT_TRUST = "name a file with the cluster's certificate (on the master: rapi.pem, without its key) as --rapi-ca"
+_HINT_TRUST = (
+    f"name a file with the cluster's certificate (on the master: rapi.pem, without its key) as {argument('rapi_ca')}"
+)
 _HINT_REFUSED = "nothing listens there: is ganeti-rapi running, and the port right? (5080, if none is given)"
 _PIECE = 2**20  # bytes read at once: http.client keeps each chunk of a read as an object of its own
 _CONNECTING = 10.0  # seconds: a host that is down, or behind a firewall, may not even refuse
@@ -63,7 +65,7 @@ def make_trust(*, ca_file: Path | None, insecure: bool) -> Trust:
     context = _context()
     if insecure:
         if ca_file is not None:
-            raise ArgumentError("rapi-ca and --insecure-rapi cannot be used together")
+            raise ArgumentError(f"rapi_ca and {argument('rapi_insecure')} cannot be used together")
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
         return Trust(context)
@@ -140,7 +142,7 @@ def ask(request: HttpsRequest, *, trust: Trust | None, seconds: float, limit: in
                     pieces.append(piece)
     except (OSError, ValueError, http.client.HTTPException) as error:
         failure = _too_slow(where, seconds) if cut.is_set() else _unreachable(where, error, seconds)
-        raise NoAnswerError(failure.message, hint=failure.hint) from None
+        raise NoAnswerError(failure.message, hint=failure.marked_hint) from None
     finally:
         plain.close()
     if sum(map(len, pieces)) > limit:
@@ -303,7 +305,8 @@ class Client:
         where = self._where(path)
         match answer.status:
             case 401 if self.credentials is None:
-                hint = f"give --rapi-credentials FILE, or {USER_VARIABLE} and {PASSWORD_VARIABLE}, or a netrc entry"
+                file = f"{argument('rapi_credentials')} FILE"
+                hint = f"give {file}, or {USER_VARIABLE} and {PASSWORD_VARIABLE}, or a netrc entry"
                 return UnreachableError(f"{where}: requires a user and a password (HTTP 401)", hint=hint)
             case 401:
                 return UnreachableError(f"{where}: refuses the user or the password (HTTP 401)")
@@ -332,7 +335,7 @@ def reason(body: bytes) -> str:
 def parse_address(address: str) -> tuple[str, int]:
     """Return host and port of `rapi://host[:port]`. Raise RequestError if it is anything else."""
     if "@" in address:  # the text before it may be a password and is not shown
-        hint = "credentials come from --rapi-credentials FILE, the environment or netrc"
+        hint = f"credentials come from {argument('rapi_credentials')} FILE, the environment or netrc"
         raise RequestError("rapi: the address must not contain a user or password", hint=hint)
     try:
         parts = urlsplit(address)

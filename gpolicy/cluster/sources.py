@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from gpolicy.errors import ArgumentError, InputError, RequestError
+from gpolicy.errors import ArgumentError, InputError, RequestError, argument
 from gpolicy.guessing import closest
 
 if TYPE_CHECKING:
@@ -164,7 +164,8 @@ def _unknown(src: str, scheme: str) -> RequestError:
         return ArgumentError("state does not say what kind of source it is", hint=f"Did you mean `{kind}:{src}`?")
     if not scheme and src and "\0" not in src and Path(src).exists():
         if Path(src).is_dir():
-            hint = "the policy is an argument without an option; --state says where the cluster is read from"
+            here = f"{argument('state')} says where the cluster is read from"
+            hint = f"the policy is an argument without an option; {here}"
             return ArgumentError(f"state {src!r}: a directory, not a cluster", hint=hint)
         hint = "name its kind: config:FILE, text:FILE or snapshot:FILE"
         return RequestError(f"{src!r}: a file, but of unknown kind", hint=hint)

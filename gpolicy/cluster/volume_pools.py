@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from gpolicy.cluster.rapi_client import Client
 
 
-_GANETIS: Final = VolumeTerms()
+GANETIS: Final = VolumeTerms()
 
 
 class VolumesFrom(Enum):
@@ -53,7 +53,7 @@ class VolumePool:
     """
 
     volumes: tuple[PhysicalVolume, ...] = ()
-    terms: VolumeTerms = _GANETIS
+    terms: VolumeTerms = GANETIS
 
     @property
     def allocatable(self) -> tuple[PhysicalVolume, ...]:

@@ -12,14 +12,13 @@ from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
 
-from gpolicy.checking.checking import check_by_settings
 from gpolicy.checking.settings_tables import settings_for
 from gpolicy.cluster.state import ClusterState
 from gpolicy.drift.comparing import Drift, DriftReport, find_drift
 from gpolicy.drift.units import How, ObjectUnits, TagUnits, Unit, ValueUnits
 from gpolicy.errors import GpolicyError
-from gpolicy.findings import Finding, Located, Severity, Span, told
-from gpolicy.forecast.telling import FORECAST
+from gpolicy.findings import Finding, Severity, Span, told, values_of
+from gpolicy.forecast.telling import check_by_settings
 from gpolicy.opening import real_path
 from gpolicy.plan.changes import MEMBERSHIP, NAME, TAGS, ChangeAction, ChangeKey, is_chosen, key_of
 from gpolicy.plan.diff import Difference, diff
@@ -54,8 +53,8 @@ class Looked:
 
 def look(policy: Policy, state: ClusterState, today: date) -> Looked:
     """Compare and check a policy."""
-    beside = check_by_settings(policy, state, today=today, forecast=FORECAST).findings
-    alone = check_by_settings(policy, None, today=today, forecast=FORECAST).findings
+    beside = check_by_settings(policy, state, today=today).findings
+    alone = check_by_settings(policy, None, today=today).findings
     bad = [item for item in beside if item.severity is Severity.ERROR]
     bad += [item for item in alone if item.severity in (Severity.ERROR, Severity.WARNING)]
     return Looked(policy=policy, difference=diff(policy, state), findings=tuple(bad))
@@ -150,17 +149,17 @@ def _changes(before: Said, after: Said) -> frozenset[ChangeKey]:
 
 
 def _said(policy: Policy) -> Said:
-    said: dict[ChangeKey, object] = {("cluster", TAGS): _values(policy.cluster_tags)}
+    said: dict[ChangeKey, object] = {("cluster", TAGS): values_of(policy.cluster_tags)}
     for item in policy.objects:
         said |= {(item.label, path): leaf.value for path, leaf in item.leaves.items()}
         if item.label != "cluster":
-            said[item.label, TAGS] = _values(item.tags)
+            said[item.label, TAGS] = values_of(item.tags)
         if isinstance(item, GroupPolicy):
-            said[item.label, ("nodes",)] = _values(item.nodes)
+            said[item.label, ("nodes",)] = values_of(item.nodes)
             said[item.label, ("removed",)] = item.removed is not None
         if isinstance(item, NodeSetPolicy):
-            said[item.label, ("nodes",)] = _values(item.nodes)
-            said[item.label, ("groups",)] = _values(item.groups)
+            said[item.label, ("nodes",)] = values_of(item.nodes)
+            said[item.label, ("groups",)] = values_of(item.groups)
     return said
 
 
@@ -171,10 +170,6 @@ def _said_of_nodes(desired: Desired) -> Said:
         said[f"node/{name}", TAGS] = None if node.tags is None else frozenset(node.tags)
         said[f"node/{name}", MEMBERSHIP] = node.group.value if node.group else None
     return said
-
-
-def _values(items: Iterable[Located[str]] | None) -> tuple[str, ...] | None:
-    return None if items is None else tuple(item.value for item in items)
 
 
 def _named(keys: Iterable[ChangeKey]) -> str:

@@ -35,7 +35,7 @@ from gpolicy.analysis.loaded_state import basis_notes, load_state
 from gpolicy.analysis.place_report import Candidate
 from gpolicy.analysis.wanted_instance import unmade
 from gpolicy.cluster.state import ClusterState, LiveInstance
-from gpolicy.errors import ArgumentError, RequestError
+from gpolicy.errors import ArgumentError, RequestError, argument
 from gpolicy.evacuate import evacuation
 from gpolicy.ganeti.commands import Command
 from gpolicy.ganeti.expressible import check_name
@@ -108,7 +108,8 @@ def named_nodes(state: ClusterState, request: evacuation.EvacuationRequest) -> l
         group = one_of("group", request.group, state.groups, "group")
         return [node.name for node in state.nodes_of(group)]
     if request.nodes in state.groups and request.nodes not in state.nodes:
-        raise RequestError(f"{request.nodes!r} is a group, not a node", hint=f"write `--group {request.nodes}`")
+        hint = f"write `{argument('group')} {request.nodes}`"
+        raise RequestError(f"{request.nodes!r} is a group, not a node", hint=hint)
     return matching("", request.nodes or "", state.nodes, "node")
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from gpolicy.cluster.process import ask_git
-from gpolicy.errors import ArgumentError, GpolicyError, InputError, RequestError
+from gpolicy.errors import ArgumentError, GpolicyError, InputError, RequestError, argument
 from gpolicy.fleet.named_clusters import NamedCluster, named_clusters
 from gpolicy.guessing import did_you_mean_one_of
 from gpolicy.opening import real_path, work_tree
@@ -33,7 +33,8 @@ def labelled_clusters(clusters: Sequence[NamedCluster], wanted: Iterable[str]) -
     for word in wanted:
         key, separator, value = word.partition("=")
         if not separator or not key or not value:
-            raise ArgumentError(f"label {word[:60]!r} is not KEY=VALUE", hint="for example --label stage=canary")
+            hint = f"for example {argument('label')} stage=canary"
+            raise ArgumentError(f"label {word[:60]!r} is not KEY=VALUE", hint=hint)
         values.setdefault(key, []).append(value)
     known = {key for cluster in clusters for key in cluster.labels}
     for key in values:
@@ -58,7 +59,8 @@ def sharded_clusters(clusters: Sequence[NamedCluster], shard: str) -> list[Named
     found = _SHARD.fullmatch(shard)
     number, parts = (int(found[1]), int(found[2])) if found else (1, 0)
     if number > parts:
-        raise ArgumentError(f"shard {shard[:60]!r} is not N/M", hint="such as --shard 2/5, the second of five parts")
+        hint = f"such as {argument('shard')} 2/5, the second of five parts"
+        raise ArgumentError(f"shard {shard[:60]!r} is not N/M", hint=hint)
     return list(clusters[number - 1 :: parts])
 
 
@@ -77,7 +79,7 @@ def changed_clusters(
     for cluster in clusters:
         tree = trees[cluster.source.parent]
         if tree is None:
-            raise InputError(f"{cluster.source}: not in a git work tree", hint="leave out --changed-since")
+            raise InputError(f"{cluster.source}: not in a git work tree", hint=f"leave out {argument('changed_since')}")
         if real_path(cluster.source) in changed[tree] or _has_changed(cluster, changed[tree], read):
             found.append(cluster)
     return found
@@ -115,7 +117,7 @@ def texts_before(files: Iterable[str], reference: str) -> dict[str, str]:
 def _parted(tree: Path, reference: str) -> str:
     """Return the commit where the branch of `reference` and the present one parted."""
     if reference.startswith("-"):
-        raise ArgumentError(f"changed-since {reference[:60]!r} is no commit", hint="name a branch, a tag or a commit")
+        raise ArgumentError(f"changed_since {reference[:60]!r} is no commit", hint="name a branch, a tag or a commit")
     base = _git(tree, "merge-base", reference, "HEAD", what=f"git knows no commit {reference[:60]!r} to compare with")
     return base.decode("ascii", "replace").strip()
 

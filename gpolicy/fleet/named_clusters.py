@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 
 from gpolicy.cluster.credentials import LOGIN
 from gpolicy.cluster.sources import DESTINATIONS, FILE_SCHEMES, SCHEMES
-from gpolicy.errors import InputError, RequestError
+from gpolicy.errors import InputError, RequestError, argument
 from gpolicy.guessing import did_you_mean
 from gpolicy.opening import path_meant, real_path
 from gpolicy.policy.settings_file import Place, SettingsFile, shown
@@ -118,7 +118,7 @@ def _require_host(file: SettingsFile, place: Place, address: str) -> None:
         elif address.startswith("ssh:"):
             parse_ssh_address(address, {})
     except RequestError as error:
-        raise file.error(place, error.message, error.hint or "") from None
+        raise file.error(place, error.message, error.marked_hint or "") from None
 
 
 def _destination(file: SettingsFile, place: Place | None, text: str | None, state: str) -> str | None:
@@ -149,7 +149,7 @@ def _labels(file: SettingsFile, label_names: dict[str, str], place: Place | None
             raise file.error(item, f"a label cannot be {shown(text)}", "use letters, digits, dots and dashes")
         other = label_names.setdefault(name.lower(), name)
         if other != name:
-            hint = f"`--label` knows the difference: write {other} everywhere"
+            hint = f"`{argument('label')}` knows the difference: write {other} everywhere"
             raise file.error(item, f"another cluster has the label {other}", hint)
         found[name] = text
     return found

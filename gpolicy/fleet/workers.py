@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from typing import Final, Generic, TypeVar
 
-_Result = TypeVar("_Result")
+Result = TypeVar("Result")
 
 _TICK: Final = 0.2
 _GROWTH: Final = 32 * 1024  # KiB by which a process may grow that does another job
@@ -41,30 +41,30 @@ class Watcher:
 
 
 def work_side_by_side(
-    jobs: Sequence[Callable[[], _Result]], *, most: int, seconds: float, watcher: Watcher
-) -> list[_Result | Failed]:
+    jobs: Sequence[Callable[[], Result]], *, most: int, seconds: float, watcher: Watcher
+) -> list[Result | Failed]:
     """Do the jobs, at most `most` at once and each within `seconds`; return their pickled results in order."""
     results = dict(results_as_they_come(jobs, most=most, seconds=seconds, watcher=watcher))
     return [results[number] for number in range(len(jobs))]
 
 
 def results_as_they_come(
-    jobs: Sequence[Callable[[], _Result]],
+    jobs: Sequence[Callable[[], Result]],
     *,
     most: int,
     seconds: float,
     watcher: Watcher,
     may_begin: Callable[[int], bool] = lambda _: True,
     alone: bool = False,
-) -> Iterator[tuple[int, _Result | Failed]]:
+) -> Iterator[tuple[int, Result | Failed]]:
     """Do the jobs in the same way; yield the number of each with its result. What is not to begin is left out.
 
     `may_begin` is asked right before each begins. Whoever takes the results may take time: nothing begins meanwhile.
     If jobs are to be `alone`, each has a process of its own, a copy of this one as it is when the job begins.
     """
     waiting = list(range(len(jobs)))[::-1]
-    running: dict[Connection, _Worker[_Result]] = {}
-    idle: list[_Worker[_Result]] = []
+    running: dict[Connection, _Worker[Result]] = {}
+    idle: list[_Worker[Result]] = []
     try:
         while waiting or running:
             while waiting and len(running) < most:
@@ -96,14 +96,14 @@ def results_as_they_come(
             worker.end(0.0)
 
 
-class _Worker(Generic[_Result]):
+class _Worker(Generic[Result]):
     """A process that does one job after another, until one fails or takes much memory."""
 
     number: int
     goes_on: bool
     _began: float
 
-    def __init__(self, jobs: Sequence[Callable[[], _Result]], others: Iterable[Connection]) -> None:
+    def __init__(self, jobs: Sequence[Callable[[], Result]], others: Iterable[Connection]) -> None:
         self.pipe, theirs = multiprocessing.Pipe()
         copies = (self.pipe, *others)
         self._process = multiprocessing.get_context("fork").Process(target=_serve, args=(jobs, theirs, copies))
@@ -123,10 +123,10 @@ class _Worker(Generic[_Result]):
     def age(self) -> float:
         return time.monotonic() - self._began
 
-    def result(self) -> _Result | Failed:
+    def result(self) -> Result | Failed:
         """Return its answer, which is there, or how it ended without one."""
         try:
-            answer: _Result | Failed
+            answer: Result | Failed
             answer, self.goes_on = self.pipe.recv()
         except (EOFError, OSError):
             self._process.join(_GRACE)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from gpolicy.checking.context import Bounds, Forecast
+from gpolicy.checking import checking
+from gpolicy.checking.context import MINMAX, Bounds, Forecast
 
 if TYPE_CHECKING:
     from gpolicy.analysis.violations import PolicyViolation
@@ -19,8 +21,6 @@ if TYPE_CHECKING:
     from gpolicy.policy.scenario import Scenario, StageEdit
     from gpolicy.resolve.desired import Desired
     from gpolicy.testing.outcome import Outcome
-
-_MINMAX: Final = ("ipolicy", "minmax")
 
 
 def _outcomes(policy: Policy) -> Sequence[Outcome]:
@@ -75,7 +75,7 @@ def _breached_pairs(
         numbers = [breach for breach in found.breaches if breach.beyond is not None] if found else []
         return replace(found, breaches=tuple(numbers)) if found and numbers else None
 
-    old = bounds_of(group.effective.get(_MINMAX))
+    old = bounds_of(group.effective.get(MINMAX))
     number = next((number for number, bounds in enumerate(old) if breaches(bounds) is None), None)
     if number is None:
         return ()
@@ -92,3 +92,8 @@ def _breached_pairs(
 
 
 FORECAST: Final = Forecast(_outcomes, _idle_edits, _prospect, _objections, _verdicts, _impact, _breached_pairs)
+
+make_checker = partial(checking.Checker, forecast=FORECAST)
+make_examination = partial(checking.Examination, forecast=FORECAST)
+check_by_settings = partial(checking.check_by_settings, forecast=FORECAST)
+"""Those of `gpolicy.checking.checking` with this forecast, for all who check policies."""

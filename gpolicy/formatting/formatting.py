@@ -15,7 +15,7 @@ from gpolicy.policy.conformance import schema_of
 from gpolicy.policy.kinds import KIND_NAMES
 from gpolicy.policy.source_file import SourceFile
 from gpolicy.policy.yaml_reader import read_yaml
-from gpolicy.writing.yaml_text import BELOW, LAST, TOP_LEVEL, WIDTH, is_ambiguous_word, quoted, scalar
+from gpolicy.writing.yaml_text import BELOW, GLOB, LAST, TOP_LEVEL, WIDTH, is_ambiguous_word, quoted, scalar
 
 _ODD_BREAK: Final = re.compile("\r|[\x85\u2028\u2029]")
 
@@ -90,7 +90,6 @@ def _comment_lines(tree: reading.File) -> Counter[str]:
 
 _INDENT: Final = 2
 _APART: Final = 2  # blanks before a comment behind other text
-_GLOB: Final = frozenset("*?[")  # patterns keep their quotes, which some of them need
 _HEADER: Final = re.compile(r"[|>][+-]?")
 _SUPPRESSION: Final = "gpolicy: ignore"  # is about its own line, so that line is not broken
 
@@ -279,7 +278,7 @@ def _without_prefix(value: reading.Scalar, *, flow: bool) -> str:
     if not value.style:
         return quoted(value.text) if is_ambiguous_word(value.text) else value.body
     plain = scalar(value.text, flow=flow)
-    if not plain.startswith('"') and not _GLOB & set(value.text):
+    if not plain.startswith('"') and not GLOB & set(value.text):
         return plain
     if value.style == "'" and value.text.isprintable() and not {'"', "\\"} & set(value.text):
         return quoted(value.text)

@@ -245,7 +245,7 @@ class SensibleRange:
             return exact_size(int(number))
         if self.unit == KIB_PER_SECOND and number >= 0:
             return rate_text(int(number))
-        return f"{_plain(number)} {self._unit_of(number)}".rstrip()
+        return f"{_number_text(number)} {self._unit_of(number)}".rstrip()
 
     def _unit_of(self, number: float) -> str:
         return _OF_ONE.get(self.unit, self.unit) if number == 1 else self.unit
@@ -271,11 +271,11 @@ class SensibleRange:
         if not found:
             return ""
         meant, unit = min(found, key=lambda item: abs(math.log(item[0] / usual))) if usual > 0 else found[0]
-        written = self.shown(meant).removesuffix("/s") if self.unit in (MIB, KIB_PER_SECOND) else _plain(meant)
-        return f"write {written}, if {_plain(number)} {unit} {'are' if number != 1 else 'is'} meant"
+        written = self.shown(meant).removesuffix("/s") if self.unit in (MIB, KIB_PER_SECOND) else _number_text(meant)
+        return f"write {written}, if {_number_text(number)} {unit} {'are' if number != 1 else 'is'} meant"
 
 
-def _plain(number: float) -> str:
+def _number_text(number: float) -> str:
     return str(int(number)) if number == int(number) else f"{number:g}"
 
 

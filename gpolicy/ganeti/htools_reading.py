@@ -301,14 +301,14 @@ def hail_parameters(stored: object) -> HailParameters:
     found = HailParameters()
     for name, text in parsed.options:
         try:
-            found = _with(found, name, text)
+            found = _with_option(found, name, text)
         except InputError as error:
             return HailParameters(failure=str(error))
     ignored = any(name == "ignore-dynu" for name, _ in parsed.options)
     return replace(found, monitored=False) if ignored else found
 
 
-def _with(found: HailParameters, name: str, text: str | None) -> HailParameters:
+def _with_option(found: HailParameters, name: str, text: str | None) -> HailParameters:
     """Return the parameters with one more. Raise InputError for one without which hail would answer."""
     match name:
         case "no-capacity-checks":

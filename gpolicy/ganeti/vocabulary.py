@@ -21,6 +21,7 @@ Path = tuple[str, ...]
 Value = bool | int | float | str | list["Value"] | dict[str, "Value"] | None
 """A stored value in JSON's own types; sizes are MiB as int."""
 
+MINMAX: Final[Path] = ("ipolicy", "minmax")
 Values = dict[Path, Value]
 """Own values of one object (cluster, group or node): a leaf that is absent is inherited or not set."""
 
@@ -209,7 +210,7 @@ _CPU: Final = r" *\+?[0-9]+(?:_[0-9]+)* *"  # blanks, a sign and underscores are
 _CPUS: Final = rf"{_CPU}(?:-{_CPU})?(?:,{_CPU}(?:-{_CPU})?)*"
 
 
-def _whole(pattern: str) -> str:
+def _whole_text(pattern: str) -> str:
     return f"^(?:{pattern})$"
 
 
@@ -217,14 +218,14 @@ def _optional(pattern: str) -> str:
     return f"^(?:{pattern})?$"
 
 
-PATH: Final = _whole(_PATH)
+PATH: Final = _whole_text(_PATH)
 PATH_OR_NOTHING: Final = _optional(_PATH)
 PATH_URL_OR_NOTHING: Final = _optional(f"{_PATH}|{_URL}")
 IPV4: Final = rf"{_OCTET}(?:\.{_OCTET}){{3}}"
 IPV4_OR_NOTHING: Final = _optional(IPV4)
-BOOT_LETTERS: Final = _whole("[acdn]+")
+BOOT_LETTERS: Final = _whole_text("[acdn]+")
 CPUS_OR_NOTHING: Final = _optional(_CPUS)
-CPUS_PER_VCPU: Final = _whole(f"(?:all|{_CPUS})?(?::(?:all|{_CPUS})?)*")
+CPUS_PER_VCPU: Final = _whole_text(f"(?:all|{_CPUS})?(?::(?:all|{_CPUS})?)*")
 
 PATHS: Final = frozenset({PATH, PATH_OR_NOTHING, PATH_URL_OR_NOTHING})
 """Forms of paths."""

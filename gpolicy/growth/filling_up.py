@@ -166,7 +166,7 @@ _RESOURCES: Final = {
 }
 """What is used up where a size is refused. What is refused for another cause does not depend on growth."""
 _MOST_ADDED: Final = 5_000
-_LONGEST: Final = 5 * 365  # days
+_MOST_DAYS: Final = 5 * 365  # days
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +208,7 @@ class GrowthReport:
 def forecast(report: CapacityReport, loaded: LoadedState, history: History, at: str) -> GrowthReport:
     """Return when the sizes that `report` counts in a state, `loaded`, are full, at the growth until `at`."""
     span, sizes, few = -min(history.use), list[SizeForecast](), list[str]()
-    horizon, notes = min(10 * span, _LONGEST), list[str]()
+    horizon, notes = min(10 * span, _MOST_DAYS), list[str]()
     for item in report.groups:
         name = item.group or ""
         counted = replace(loaded.groups[name], template=item.template)

@@ -40,8 +40,8 @@ def parse_document(text: str) -> IallocatorDocument:
         raise InputError("Parsing input IAllocator message: Unable to read JSObject")
     fields = Fields("invalid iallocator message: ", value)
     request = fields.record("request").fields
-    groups = _each(_group, fields.record("nodegroups"))
-    nodes = _each(_node, fields.record("nodes"), {group.uuid: group.index for group in groups})
+    groups = _each(_group_of_request, fields.record("nodegroups"))
+    nodes = _each(_node_of_request, fields.record("nodes"), {group.uuid: group.index for group in groups})
     entries = fields.record("instances")
     instances = _each(parse_instance, entries, {node.name: node.index for node in nodes})
     tags = fields.texts("cluster_tags")
@@ -87,11 +87,11 @@ def parse_instance(index: int, name: str, entry: Json, nodes: Mapping[str, int] 
         if isinstance(state, str)
         else cluster_data.InstanceStatus.RUNNING,
         forthcoming=values.get("forthcoming") is True,
-        **({} if nodes is None else _places(name, values, nodes)),
+        **({} if nodes is None else _nodes_of_instance(name, values, nodes)),
     )
 
 
-def _group(index: int, uuid: str, entry: Json) -> cluster_data.Group:
+def _group_of_request(index: int, uuid: str, entry: Json) -> cluster_data.Group:
     fields = Fields(f"invalid data for group '{uuid}': ", plain_object(entry))
     name = fields.text("name")
     policy = fields.get("alloc_policy", json_fields.as_alloc_policy)
@@ -100,7 +100,7 @@ def _group(index: int, uuid: str, entry: Json) -> cluster_data.Group:
     return cluster_data.Group(index, name, uuid, policy, fields.texts("tags"), networks, ipolicy)
 
 
-def _node(index: int, name: str, entry: Json, groups: Mapping[str, int]) -> cluster_data.NodeData:
+def _node_of_request(index: int, name: str, entry: Json, groups: Mapping[str, int]) -> cluster_data.NodeData:
     fields = Fields(f"invalid data for node '{name}': ", plain_object(entry))
     tags = fields.optional("tags", json_fields.as_texts, ())
     offline, drained = fields.flag("offline"), fields.flag("drained")
@@ -135,7 +135,7 @@ def _node(index: int, name: str, entry: Json, groups: Mapping[str, int]) -> clus
     )
 
 
-def _places(instance: str, values: dict[str, Json], nodes: Mapping[str, int]) -> dict[str, Any]:
+def _nodes_of_instance(instance: str, values: dict[str, Json], nodes: Mapping[str, int]) -> dict[str, Any]:
     names = Fields("", values).items("nodes")
     if not names:
         raise InputError(f"empty node list for instance {instance}")

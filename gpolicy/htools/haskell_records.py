@@ -57,9 +57,9 @@ def shown_cluster(cluster: Cluster, hypervisor: str | None, entries: Mapping[str
             if node in forth:
                 forth[node][place].insert(0, index)
     shown_hypervisor = _maybe(hypervisor, _constructor)
-    nodes = {str(index): _node(node, *forth[index], shown_hypervisor) for index, node in cluster.nodes.items()}
+    nodes = {str(index): _node_record(node, *forth[index], shown_hypervisor) for index, node in cluster.nodes.items()}
     instances = {
-        str(index): _instance(
+        str(index): _instance_record(
             item,
             item.name.removesuffix(cluster.common_suffix),
             entries.get(item.name, {}),
@@ -76,7 +76,7 @@ def shown_cluster(cluster: Cluster, hypervisor: str | None, entries: Mapping[str
 def shown_wanted(wanted: Wanted, entry: Mapping[str, Json]) -> tuple[str, str]:
     """Return a new instance and the details of its request as Haskell shows them; `entry` is the instance's object."""
     details = f"AllocDetails {shown_argument(wanted.count)} {shown_maybe(wanted.group_name)}"
-    return _instance(wanted.instance, wanted.instance.name, entry), details
+    return _instance_record(wanted.instance, wanted.instance.name, entry), details
 
 
 def shown_maybe(value: object | None) -> str:
@@ -84,7 +84,7 @@ def shown_maybe(value: object | None) -> str:
     return "Nothing" if value is None else f"(Just {shown(value)})"
 
 
-def _instance(instance: Instance, alias: str, entry: Mapping[str, Json], *, split: bool = False) -> str:
+def _instance_record(instance: Instance, alias: str, entry: Mapping[str, Json], *, split: bool = False) -> str:
     """Return an instance, which `entry` is the document's object of.
 
     One that is `split` between two groups is not moved (htools, Loader: `disableSplitMoves`).
@@ -93,7 +93,7 @@ def _instance(instance: Instance, alias: str, entry: Mapping[str, Json], *, spli
     return _record(
         instance,
         alias=shown_string(alias),
-        util=_load(instance.load),
+        util=_load_record(instance.load),
         movable=str(instance.template.balanced and not split),
         arPolicy="ArNotEnabled",
         nics=f"[{','.join(map(_nic, entry.get('nics', [])))}]",
@@ -101,7 +101,7 @@ def _instance(instance: Instance, alias: str, entry: Mapping[str, Json], *, spli
     )
 
 
-def _node(node: Node, primaries: list[int], secondaries: list[int], hypervisor: str) -> str:
+def _node_record(node: Node, primaries: list[int], secondaries: list[int], hypervisor: str) -> str:
     return _record(
         node,
         pListForth=shown_ints(primaries),
@@ -110,9 +110,9 @@ def _node(node: Node, primaries: list[int], secondaries: list[int], hypervisor: 
         failN1Forth="True",
         rMemForth="0",
         pRemForth="0.0",
-        utilPool=_load((1.0, 1.0, 1.0, 1.0)),
-        utilLoad=_load(node.load),
-        utilLoadForth=_load(node.forth_load),
+        utilPool=_load_record((1.0, 1.0, 1.0, 1.0)),
+        utilLoad=_load_record(node.load),
+        utilLoadForth=_load_record(node.forth_load),
         hypervisor=hypervisor,
     )
 
@@ -128,7 +128,7 @@ def _constructor(name: str) -> str:
     return _ODD_NAMES.get(name.lower()) or "".join(map(str.capitalize, name.lower().replace("_", "-").split("-")))
 
 
-def _load(load: Load) -> str:
+def _load_record(load: Load) -> str:
     names = ("cpuWeight", "memWeight", "dskWeight", "netWeight")
     return _fields("DynUtil", dict(zip(names, map(shown, load), strict=True)))
 

@@ -206,7 +206,7 @@ def read_options(program: str, argv: Sequence[str]) -> tuple[Options, tuple[str,
     return values, parsed.arguments
 
 
-def _size(kind: str, value: str) -> Spec:
+def _size_option(kind: str, value: str) -> Spec:
     parts = reading.split(",", value)
     if not 3 <= len(parts) <= 4:
         raise InputError(f"Invalid {kind} specification: '{value}', expected disk,ram,cpu")
@@ -255,8 +255,8 @@ _READERS: Mapping[str, Callable[[Any], object]] = {
     "disk-template": partial(reading.named, DiskTemplate),
     "spindle-use": _spindle_use,
     "max-cpu": _max_cpu,
-    "standard-alloc": partial(_size, "standard"),
-    "tiered-alloc": partial(_size, "tiered"),
+    "standard-alloc": partial(_size_option, "standard"),
+    "tiered-alloc": partial(_size_option, "tiered"),
     "luxi": lambda text: text or "/var/run/ganeti/socket/ganeti-query",
     "print-commands": lambda text: text or "-",
     "priority": _priority,

@@ -69,8 +69,8 @@ def parse_rapi(answers: Mapping[str, Value], source: str) -> ClusterData:
     return replace(
         data,
         groups=tuple(map(_group, data.groups, groups)),
-        nodes=tuple(_node(node, fields, master) for node, fields in zip(data.nodes, nodes, strict=True)),
-        instances=tuple(map(_instance, data.instances, instances)),
+        nodes=tuple(_with_fields_of_node(node, fields, master) for node, fields in zip(data.nodes, nodes, strict=True)),
+        instances=tuple(map(_with_fields_of_instance, data.instances, instances)),
         tags=info.texts("tags"),
         policy=info.get("ipolicy", as_policy),
         hypervisor=info.get("default_hypervisor", as_hypervisor),
@@ -87,7 +87,7 @@ def _group(group: Group, fields: Fields) -> Group:
     return replace(group, uuid=fields.text("uuid"), policy=fields.get("ipolicy", as_policy), tags=fields.texts("tags"))
 
 
-def _node(node: NodeData, fields: Fields, master: str) -> NodeData:
+def _with_fields_of_node(node: NodeData, fields: Fields, master: str) -> NodeData:
     """Return a node as htools reads it: over RAPI it does not ask for its `cpu_speed`."""
     _require(fields.record("ndparams"), ("exclusive_storage", "spindle_count"))
     if not fields.flag("offline") and fields.flag("vm_capable", default=True):
@@ -96,7 +96,7 @@ def _node(node: NodeData, fields: Fields, master: str) -> NodeData:
     return replace(node, master=node.name == master, cpu_speed=1.0, tags=fields.texts("tags"))
 
 
-def _instance(instance: Instance, fields: Fields) -> Instance:
+def _with_fields_of_instance(instance: Instance, fields: Fields) -> Instance:
     _require(fields, ("snodes", "disk.sizes", "disk.spindles", "status"))
     fields.get("oper_ram")  # may be null, but not missing
     return replace(instance, disk=fields.whole("disk_usage"), tags=fields.texts("tags"))

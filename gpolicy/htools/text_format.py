@@ -26,11 +26,11 @@ def parse_cluster(text: str) -> ClusterData:
     found = [[line for _, line in section] for section in htools_formats.sections(text.split("\n"))]
     if len(found) < 4:
         raise InputError(f"Invalid format of the input file: {len(found)} sections instead of 4 or more")
-    groups = [_group(index, line) for index, line in enumerate(found[0])]
+    groups = [_group_of_line(index, line) for index, line in enumerate(found[0])]
     by_uuid = {group.uuid: group.index for group in groups}
-    nodes = [_node(index, line, by_uuid) for index, line in enumerate(found[1])]
+    nodes = [_node_of_line(index, line, by_uuid) for index, line in enumerate(found[1])]
     by_name = {node.name: node.index for node in nodes}
-    instances = [_instance(index, line, by_name) for index, line in enumerate(found[2])]
+    instances = [_instance_of_line(index, line, by_name) for index, line in enumerate(found[2])]
     cluster_policy = cluster_data.DEFAULT_POLICY
     for line in found[4] if len(found) > 4 else []:
         owner, policy = _policy(line)
@@ -58,7 +58,7 @@ def _parsed(kind: Any, text: str, what: str) -> Any:
     return words
 
 
-def _group(index: int, text: str) -> cluster_data.Group:
+def _group_of_line(index: int, text: str) -> cluster_data.Group:
     line = _parsed(htools_formats.GroupLine, text, "/incomplete group data")
     return cluster_data.Group(
         index=index,
@@ -70,7 +70,7 @@ def _group(index: int, text: str) -> cluster_data.Group:
     )
 
 
-def _node(index: int, text: str, groups: Mapping[str, int]) -> cluster_data.NodeData:
+def _node_of_line(index: int, text: str, groups: Mapping[str, int]) -> cluster_data.NodeData:
     line = _parsed(htools_formats.NodeLine, text, "/incomplete node data")
     name = line.name
     if line.group not in groups:
@@ -101,7 +101,7 @@ def _node(index: int, text: str, groups: Mapping[str, int]) -> cluster_data.Node
     )
 
 
-def _instance(index: int, text: str, nodes: Mapping[str, int]) -> cluster_data.Instance:
+def _instance_of_line(index: int, text: str, nodes: Mapping[str, int]) -> cluster_data.Instance:
     line = _parsed(htools_formats.InstanceLine, text, "/incomplete instance data")
     name, primary, secondary = line.name, line.primary, line.secondary
     if primary not in nodes:

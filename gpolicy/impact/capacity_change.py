@@ -219,7 +219,7 @@ def _group_change(
     templates, counted = _templates(before, after), sides.after
     if templates and before and counted:
         counted = replace(counted, template=before.template)
-    rows = [_row(before, after, place, counted, templates) for place in pairs]
+    rows = [_pair_row(before, after, place, counted, templates) for place in pairs]
     tiered = FitChange(
         "tiered",
         before.tiered_fit if before else None,
@@ -252,7 +252,7 @@ def _templates(before: GroupCapacity | None, after: GroupCapacity | None) -> tup
     return tuple(side.template.value if side.template else "no template" for side in (before, after))
 
 
-def _row(
+def _pair_row(
     before: GroupCapacity | None,
     after: GroupCapacity | None,
     places: PairMatch,

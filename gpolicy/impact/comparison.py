@@ -13,19 +13,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import inf
-from typing import TypeVar
 
 from gpolicy.analysis import violations
 from gpolicy.analysis.basis import Settled
 from gpolicy.analysis.counted_cluster import CountedCluster
 from gpolicy.analysis.loaded_state import LoadedState, load_state
-from gpolicy.analysis.side_by_side import each_cluster
+from gpolicy.analysis.side_by_side import Counted, each_cluster
 from gpolicy.analysis.size_words import PairNames
 from gpolicy.cluster.state import ClusterState, LiveInstance
 from gpolicy.ganeti.vocabulary import Path, Value
 from gpolicy.printable import count, listed
-
-_Result = TypeVar("_Result")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +67,7 @@ class Sides:
     @cached_property
     def loaded(self) -> LoadedSides:
         """What can be counted of both. Raise GpolicyError where no group of one of them is known."""
-        return _load(self)
+        return _load_sides(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,10 +107,10 @@ class LoadedSides:
     def declared(self) -> LoadedSides:
         """The same states, counted by what is declared."""
         known = (*self.before.clusters, *self.after.clusters)
-        return _load(self.sides, like=known, declared=True) if self.declares else self
+        return _load_sides(self.sides, like=known, declared=True) if self.declares else self
 
 
-def _load(compared: Sides, *, like: Sequence[CountedCluster] = (), declared: bool = False) -> LoadedSides:
+def _load_sides(compared: Sides, *, like: Sequence[CountedCluster] = (), declared: bool = False) -> LoadedSides:
     """Load both states; `like` and `declared` are those of `load_state`."""
     old = load_state(compared.before, like=like, declared=declared)
     new = load_state(compared.after, like=(*like, *old.clusters), declared=declared)
@@ -131,8 +128,8 @@ def _load(compared: Sides, *, like: Sequence[CountedCluster] = (), declared: boo
 
 
 def measure_sides(
-    sides: Sequence[CountedSides], measure: Callable[[CountedCluster, str], _Result]
-) -> list[tuple[_Result | None, _Result | None]]:
+    sides: Sequence[CountedSides], measure: Callable[[CountedCluster, str], Counted]
+) -> list[tuple[Counted | None, Counted | None]]:
     """Return what `measure` says of both sides; it is given a title. What is the same is measured once."""
     titles: dict[CountedCluster, str] = {}
     for item in sides:
@@ -141,7 +138,7 @@ def measure_sides(
                 titles.setdefault(cluster, f"{f'group {name}' if name else 'the whole cluster'}, {when}: ")
     found = each_cluster(titles, measure)
 
-    def of(cluster: CountedCluster | None) -> _Result | None:
+    def of(cluster: CountedCluster | None) -> Counted | None:
         return None if cluster is None else found[cluster]
 
     return [(of(item.before), of(item.after)) for item in sides]

@@ -12,11 +12,12 @@ from typing import Final, TypeVar
 
 from gpolicy.analysis.basis import BasisKind
 from gpolicy.analysis.node_losses import GroupRedundancy
-from gpolicy.analysis.size_words import MINMAX, PairNames, names_by_object, pair_names, size_title
+from gpolicy.analysis.size_words import PairNames, names_by_object, pair_names, size_title
 from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import Terms
 from gpolicy.errors import GpolicyError
 from gpolicy.ganeti.amounts import exact_size
+from gpolicy.ganeti.vocabulary import MINMAX
 from gpolicy.impact.capacity_change import CapacityChange, FitChange, GroupCapacityChange, capacity_change
 from gpolicy.impact.comparison import Sides, ViolationChange, violators
 from gpolicy.impact.impact import GroupRedundancyChange, Impact, RedundancyChange, impact
@@ -326,12 +327,12 @@ def _fits(guard: Guard, group: GroupCapacityChange, row: FitChange, basis: Basis
     if row.before is None:
         return  # a new spec: nothing can be lost
     old = row.old_size_after
-    today = _size(row, 0).removeprefix(" of ")
+    today = _size_words(row, 0).removeprefix(" of ")
     of_size = f"{spec}, today {today}{on}" if today else f"{spec}{on}"
     if after is None:
         yield _loss(guard, of_size, row.before.fits, old.fits if old else 0, " (the size is removed)")
         return
-    sizes = (_size(row, 0), _size(row, 1)) if row.resized else ("", "")
+    sizes = (_size_words(row, 0), _size_words(row, 1)) if row.resized else ("", "")
     ok, loss = _loss(guard, f"{spec}{on}", row.before.fits, after, sizes=sizes)
     yield ok, loss if ok else f"{loss}{_resized(row)}"
     if old is not None:
@@ -359,7 +360,7 @@ def _loss(
     return ok, f"{title}: {before}{sizes[0]} fit today, {then}{sizes[1]} after{why}, {loss}"
 
 
-def _size(row: FitChange, side: int) -> str:
+def _size_words(row: FitChange, side: int) -> str:
     """Return the size that is counted now (side 0) or after (1), in words that follow its number."""
     fit = (row.before, row.after)[side]
     size = fit.spec if fit else None

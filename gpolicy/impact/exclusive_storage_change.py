@@ -18,12 +18,10 @@ from gpolicy.analysis.node_resources import smallest_volume
 from gpolicy.analysis.violations import bounds_of
 from gpolicy.cluster.state import ClusterState, LiveDisk, LiveInstance, LiveNode
 from gpolicy.cluster.terms import SpindleFault, VolumeSize, VolumeTerms, spindle_refusal
-from gpolicy.cluster.volume_pools import VolumePools, VolumesFrom, own_group, pools_of
+from gpolicy.cluster.volume_pools import GANETIS, VolumePools, VolumesFrom, own_group, pools_of
 from gpolicy.ganeti.releases import release_numbers
 from gpolicy.impact.comparison import Sides
 from gpolicy.policy.model import Hardware
-
-_GANETIS = VolumeTerms()
 
 
 class Turn(Enum):
@@ -145,7 +143,7 @@ class GroupVolumes:
     not_measured: tuple[str, ...] = ()
     volume_groups: tuple[VolumeGroup, ...] = ()
     excluded: tuple[tuple[str, int], ...] = ()
-    terms: VolumeTerms = _GANETIS
+    terms: VolumeTerms = GANETIS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,7 +15,7 @@ from gpolicy.ganeti.parameters import PARAMETERS
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS, Level, Path, TakesEffect, Value, Values
 from gpolicy.guessing import did_you_mean_one_of
 from gpolicy.plan.changes import MEMBERSHIP, NAME, Change, ChangeAction, Objection, contains, instances_with, words
-from gpolicy.plan.diff import Difference, Prospect, projected
+from gpolicy.plan.diff import EXCLUSIVE, Difference, Prospect, projected
 from gpolicy.policy.kinds import BUILT_IN
 from gpolicy.policy.model import Policy
 from gpolicy.printable import some
@@ -30,7 +30,6 @@ _NEEDS: tuple[tuple[frozenset[str], Path, str], ...] = (
     (frozenset({"sharedfile"}), ("shared_file_storage_dir",), "sharedfile needs a directory"),
 )
 """Disk templates, the value of the cluster that they need when they are enabled, and that in words."""
-_EXCLUSIVE: Path = ("ndparams", "exclusive_storage")
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,11 +225,11 @@ def _disks_stay(view: Outlook) -> Iterator[Objection]:
 def _exclusive_storage(view: Outlook) -> Iterator[Objection]:
     """Find the nodes that get exclusive storage, because their group does or because they move."""
     new: dict[str, set[str]] = {}
-    readable = view.before.readable(Level.GROUP, _EXCLUSIVE)
+    readable = view.before.readable(Level.GROUP, EXCLUSIVE)
     for node in view.before.nodes.values():
-        if readable and _EXCLUSIVE in node.own:
+        if readable and EXCLUSIVE in node.own:
             continue  # it keeps its own value
-        before, after = view.in_force(node.name, _EXCLUSIVE)
+        before, after = view.in_force(node.name, EXCLUSIVE)
         if before is not True and after is True:
             new.setdefault(view.after.nodes[node.name].group, set()).add(node.name)
     for name, nodes in sorted(new.items()):
@@ -239,24 +238,24 @@ def _exclusive_storage(view: Outlook) -> Iterator[Objection]:
         users = sorted(item.name for item in there if any(disk.template != "plain" for disk in item.disks))
         if users:
             text = f"nodes of group {name} get exclusive storage, but {some(users)} have disks there that are not plain"
-            yield view.object_to(text, _EXCLUSIVE, group=name)
+            yield view.object_to(text, EXCLUSIVE, group=name)
         text = (
             f"exclusive storage on nodes of group {name}: Ganeti up to 3.1 cannot report the disk space of such nodes"
             " (a defect of its node daemon), so hspace and the allocator lose them"
         )
-        yield view.object_to(text, _EXCLUSIVE, group=name)
+        yield view.object_to(text, EXCLUSIVE, group=name)
     for name in view.after.groups if readable else ():  # whose nodes come to differ: one has a value of its own
         members = view.after.nodes_of(name)
-        on = sorted(node.name for node in members if view.after.in_force(node, _EXCLUSIVE) is True)
+        on = sorted(node.name for node in members if view.after.in_force(node, EXCLUSIVE) is True)
         off = sorted(node.name for node in members if node.name not in set(on))
-        had = {view.before.in_force(view.before.nodes[node.name], _EXCLUSIVE) is True for node in members}
+        had = {view.before.in_force(view.before.nodes[node.name], EXCLUSIVE) is True for node in members}
         moved = any(node.group != view.before.nodes[node.name].group for node in members)
         if on and off and (moved or len(had) == 1):
             text = (
                 f"nodes of group {name} would differ in exclusive storage (on: {some(on)}; off: {some(off)}), which"
                 " Ganeti does not check and `gnt-cluster verify` reports: remove the nodes' own value"
             )
-            yield view.object_to(text, _EXCLUSIVE, group=name)
+            yield view.object_to(text, EXCLUSIVE, group=name)
 
 
 def _master_network(view: Outlook) -> Iterator[Objection]:

@@ -11,7 +11,7 @@ from math import inf
 from typing import Final
 
 from gpolicy.cluster.state import ClusterState
-from gpolicy.errors import ArgumentError, RequestError
+from gpolicy.errors import ArgumentError, RequestError, argument
 from gpolicy.findings import Span
 from gpolicy.ganeti.parameters import parameter_at, parameters_of, reach_of
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS, Level, Path, TakesEffect, Value, Values
@@ -324,7 +324,7 @@ def select(changes: Sequence[Change], part: Part) -> tuple[set[ChangeKey], list[
             if needed is change or not _is_needed(needed, change) or key_of(needed) in keys:
                 continue
             if _is_named(needed, part.exclude):
-                message = f"{_words(change)} needs {_words(needed)}, which --exclude leaves out"
+                message = f"{_words(change)} needs {_words(needed)}, which {argument('exclude')} leaves out"
                 hint = f"exclude {change.object}{'' if change.path == NAME else ':' + '.'.join(change.path)} as well"
                 raise RequestError(message, hint=hint)
             along.append(f"{_words(needed)} is taken along: {_words(change)} needs it")

@@ -226,7 +226,7 @@ def _silent_changes(before: Mapping[Path, Value], after: Mapping[Path, Value], d
     return f"{changes.MOVE_CHANGES}{', '.join(names)}" if names else changes.MOVE_UNCHECKED
 
 
-_EXCLUSIVE: Final[Path] = ("ndparams", "exclusive_storage")
+EXCLUSIVE: Final[Path] = ("ndparams", "exclusive_storage")
 _ByObject = dict[tuple[Level, str | None], list[Change]]
 _NO_VALUES: Final = (changes.NAME, MEMBERSHIP, TAGS)
 _ROUNDING: Final = 8  # MiB: by how much each volume may be counted larger or smaller than in its group
@@ -270,8 +270,8 @@ def projected(state: ClusterState, changes: Sequence[Change], terms: Terms | Non
         nodes[name] = _changed_node(node, changed, names) if changed or node.group in names else node
     stays = {node.name: names.get(node.group, node.group) for node in state.nodes.values()}
     moved = [name for name, node in nodes.items() if node.group != stays[name]]
-    of_groups = not state.readable(Level.GROUP, _EXCLUSIVE)
-    unknown = _give_flag_of_group(nodes, [name for name in moved if of_groups and _EXCLUSIVE in nodes[name].own])
+    of_groups = not state.readable(Level.GROUP, EXCLUSIVE)
+    unknown = _give_flag_of_group(nodes, [name for name in moved if of_groups and EXCLUSIVE in nodes[name].own])
     groups = _groups(state, cluster.own, by_object, names, occupied={node.group for node in nodes.values()})
     after = replace(state, cluster=cluster, groups=groups, nodes=nodes)
     if unknown:
@@ -340,14 +340,14 @@ def _give_flag_of_group(nodes: dict[str, LiveNode], moved: Sequence[str]) -> lis
     of which no node shows it.
     """
     flags = {
-        node.group: node.own[_EXCLUSIVE]
+        node.group: node.own[EXCLUSIVE]
         for name, node in nodes.items()
-        if _EXCLUSIVE in node.own and name not in set(moved)
+        if EXCLUSIVE in node.own and name not in set(moved)
     }
     for name in moved:
         node = nodes[name]
         if node.group in flags:
-            nodes[name] = replace(node, own={**node.own, _EXCLUSIVE: flags[node.group]})
+            nodes[name] = replace(node, own={**node.own, EXCLUSIVE: flags[node.group]})
     return sorted({nodes[name].group for name in moved} - flags.keys())
 
 

@@ -19,7 +19,7 @@ from gpolicy.cluster.state import ClusterState, Identity, Unreadable
 from gpolicy.ganeti.amounts import exact_size
 from gpolicy.ganeti.expressible import Reset
 from gpolicy.ganeti.parameters import amount_text, canonical, reach_of
-from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS, SPEC_SIZES, Level, Path, Value, Values
+from gpolicy.ganeti.vocabulary import MINMAX, SPEC_PARAMETERS, SPEC_SIZES, Level, Path, Value, Values
 from gpolicy.plan.changes import MEMBERSHIP, NAME, NEW_GROUP, NODES, TAGS, Change, ChangeAction, words
 from gpolicy.printable import count
 
@@ -247,9 +247,8 @@ def _normal(path: Path, value: Value) -> Value:
     return None if value is None else canonical(path, value)
 
 
-_LONGEST: Final = 4000  # characters of one value; a longer one is marked as cut
+_MOST_SHOWN: Final = 4000  # characters of one value; a longer one is marked as cut
 _AROUND: Final = 40  # characters shown around the part in which two long values differ
-_MINMAX: Final[Path] = ("ipolicy", "minmax")
 
 
 def effect_words(effect: Effect) -> str:
@@ -271,13 +270,13 @@ def effect_words(effect: Effect) -> str:
 
 def value_words(path: Path, value: Value) -> str:
     """Return a value with its unit, sizes by parameter, others as JSON. A long one is cut, and says so."""
-    return _cut(_words(path, value))
+    return _cut(_value_text(path, value))
 
 
 def _both_words(effect: Effect) -> tuple[str, str]:
     """Return the words of the value before and after; of long ones only the part in which they differ."""
-    before, after = _words(effect.path, effect.before), _words(effect.path, effect.after)
-    if max(len(before), len(after)) <= _LONGEST:
+    before, after = _value_text(effect.path, effect.before), _value_text(effect.path, effect.after)
+    if max(len(before), len(after)) <= _MOST_SHOWN:
         return before, after
     start = _alike(before, after)
     end = max(0, _alike(before[start:][::-1], after[start:][::-1]) - _AROUND)
@@ -298,24 +297,24 @@ def _part(text: str, start: int, end: int) -> str:
     return f"{first}{_cut(text[start : len(text) - end])}{last}"
 
 
-def _words(path: Path, value: Value) -> str:
+def _value_text(path: Path, value: Value) -> str:
     if value is None:
         return "not set"
     if (amount := amount_text(path, value)) is not None:
         return amount
-    return _pairs(value) if path == _MINMAX else json.dumps(value, ensure_ascii=False)
+    return _pairs_text(value) if path == MINMAX else json.dumps(value, ensure_ascii=False)
 
 
 def _cut(text: str) -> str:
-    if len(text) <= _LONGEST:
+    if len(text) <= _MOST_SHOWN:
         return text
     digest = hashlib.sha256(text.encode()).hexdigest()[:16]
-    half = _LONGEST // 2
+    half = _MOST_SHOWN // 2
     cut = f"cut: {len(text) - 2 * half} more characters are in the plan; sha256 of all {digest}…"
     return f"{text[:half]}… ({cut}) …{text[-half:]}"
 
 
-def _pairs(value: Any) -> str:
+def _pairs_text(value: Any) -> str:
     def bound(name: str, spec: Any) -> str:
         number = spec[name]
         is_size = name in SPEC_SIZES and isinstance(number, int) and not isinstance(number, bool) and number >= 0

@@ -16,7 +16,7 @@ from gpolicy import __version__
 from gpolicy.cluster.state import HIDDEN_BY_RAPI, ClusterState
 from gpolicy.cluster.state_files import state_digest
 from gpolicy.cluster.terms import Terms
-from gpolicy.errors import ExitCode, GpolicyError
+from gpolicy.errors import ExitCode, GpolicyError, argument
 from gpolicy.findings import Finding, Severity, told
 from gpolicy.ganeti.commands import RapiCall
 from gpolicy.ganeti.releases import release_of
@@ -97,7 +97,7 @@ class UnsafePlanError(GpolicyError):
 def check_safe(plan: Plan) -> None:
     """Raise UnsafePlanError for a plan that must not be carried out."""
     if plan.obstacles:
-        allowed = " ".join(f"--allow {guard.name}" for guard in plan.guards if can_be_allowed(guard))
+        allowed = " ".join(f"{argument('allowed')} {guard.name}" for guard in plan.guards if can_be_allowed(guard))
         hint = f"change the policy{f', or make the plan again with {allowed}' if allowed else ''}"
         first, *others = plan.obstacles
         more = f" (and {len(others)} more, which `gpolicy show` says)" if others else ""

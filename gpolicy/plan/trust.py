@@ -47,7 +47,7 @@ def contradictions(planned: Sequence[Change], basis: StepBasis) -> Iterator[str]
     if unseen:
         return
     for change in planned:
-        if reason := _reason(change, names, basis):
+        if reason := _reason_of_step(change, names, basis):
             yield f"{change.object} {'.'.join(change.path)}: {reason}"
 
 
@@ -98,7 +98,7 @@ class _Names:
             yield error.message
 
 
-def _reason(change: Change, names: _Names, basis: StepBasis) -> str:
+def _reason_of_step(change: Change, names: _Names, basis: StepBasis) -> str:
     name = change.object_name
     if change.path == changes.NAME:
         if change.level is not Level.GROUP:
@@ -207,13 +207,13 @@ def first_difference(found: Value, expected: Value, place: str = "") -> str | No
         return _difference_at((f"{place}[{number}]", *pair) for number, pair in enumerate(pairs))
     if as_text(found) == as_text(expected):
         return None
-    return f"{place} is {_shown(found)} in the file, and should be {_shown(expected)}"
+    return f"{place} is {_value_shown(found)} in the file, and should be {_value_shown(expected)}"
 
 
 def _difference_at(places: Iterable[tuple[str, object, object]]) -> str | None:
     for place, found, expected in places:
         if found is _ABSENT or expected is _ABSENT:
-            return f"{place} is {_shown(found)} in the file, and should be {_shown(expected)}"
+            return f"{place} is {_value_shown(found)} in the file, and should be {_value_shown(expected)}"
         if (difference := first_difference(found, expected, place)) is not None:  # type: ignore[arg-type]
             return difference
     return None
@@ -229,7 +229,7 @@ def as_text(value: object) -> str:
     return json.dumps(value, sort_keys=True, ensure_ascii=False)
 
 
-def _shown(value: object) -> str:
+def _value_shown(value: object) -> str:
     if value is _ABSENT:
         return "missing"
     text = as_text(value)
@@ -240,7 +240,7 @@ NAMESPACE: Final = "gpolicy-plan"
 """The namespace of the signature: one that was made for another purpose does not count."""
 
 _KEY: Final = re.compile(r" with (\S+) key (SHA256:[A-Za-z0-9+/]{43})\s*\Z")  # the end of what verify says
-_SECONDS: Final = 30.0
+_VERIFY_SECONDS: Final = 30.0
 _LARGEST_ANSWER: Final = 1024**2
 _LARGEST_SIGNATURE: Final = 64 * 1024  # bytes; ssh-keygen takes minutes over a large file
 _LONGEST_COMPLAINT: Final = 200
@@ -292,7 +292,7 @@ def _ask(signers: Signers, data: bytes, what: str, *options: str) -> Output:
         file.seek(0)
         argv = ["ssh-keygen", "-Y", what, *options]
         try:
-            return run(argv, environ=environ, seconds=_SECONDS, limit=_LARGEST_ANSWER, stdin=file.fileno())
+            return run(argv, environ=environ, seconds=_VERIFY_SECONDS, limit=_LARGEST_ANSWER, stdin=file.fileno())
         except UnreachableError as error:
             hint = "ssh-keygen verifies signatures: it comes with OpenSSH 8.2 and later"
             raise InputError(f"the signature cannot be verified: {error.message}", hint=hint) from None

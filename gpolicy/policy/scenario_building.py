@@ -131,10 +131,10 @@ class _Builder(DocumentReader):
         elif isinstance(written, dict):
             for filling, count in written.items():
                 span = self.at((*at, filling))
-                for name in _names(filling, int(count), numbered, is_filling=True):
+                for name in _next_names(filling, int(count), numbered, is_filling=True):
                     yield scenario.SimulatedNode(name=name, span=span, filled=scenario.FILLINGS[filling])
         else:
-            for name in _names("node", int(written), numbered):
+            for name in _next_names("node", int(written), numbered):
                 yield scenario.SimulatedNode(name=name, span=self.at(at))
 
     def _machine(self, written: dict[str, Any], at: Pointer) -> scenario.Machine:
@@ -291,7 +291,7 @@ class _Builder(DocumentReader):
         return int(self.exact_size(value, at) or 0)
 
 
-def _names(word: str, count: int, numbered: Counter[str], *, is_filling: bool = False) -> list[str]:
+def _next_names(word: str, count: int, numbered: Counter[str], *, is_filling: bool = False) -> list[str]:
     """Return names of nodes: the next numbers of a word, or of a single node the filling alone."""
     if is_filling and count == 1 and not numbered[word]:
         numbered[word] = 1

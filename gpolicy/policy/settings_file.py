@@ -14,7 +14,7 @@ from itertools import chain, groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from gpolicy.errors import InputError
+from gpolicy.errors import InputError, argument
 from gpolicy.guessing import did_you_mean
 from gpolicy.opening import SETTINGS_NAME, OutsideError, path_meant, read_named, reason
 from gpolicy.policy.files import Boundary, boundary
@@ -165,7 +165,7 @@ def named_settings_file(path: Path) -> SettingsFile:
     """Return the settings file `path`, which is read as a pyproject.toml if that is its name."""
     found = _parsed(path, _content(path, None), is_named=True)
     if found is None:
-        raise InputError(f"{path}: no [tool.gpolicy] in it", hint="name another file, or use --isolated")
+        raise InputError(f"{path}: no [tool.gpolicy] in it", hint=f"name another file, or use {argument('isolated')}")
     return found
 
 
@@ -201,7 +201,8 @@ def _content(path: Path, within: Boundary | None) -> bytes:
         raise InputError(f"{path}: no such file", hint=path_meant(path)) from None
     except OSError as error:
         outside = isinstance(error, OutsideError)
-        hint = "name the settings with --config, or use --isolated" if outside else "are these the settings of gpolicy?"
+        way = f"name the settings with {argument('config')}, or use {argument('isolated')}"
+        hint = way if outside else "are these the settings of gpolicy?"
         raise InputError(f"{path}: {reason(error)}", hint=hint) from None
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from yaml import MarkedYAMLError
 
 
-_LONGEST: Final = 300  # characters of a line that are looked at before and after a place
+_LOOKED_AT: Final = 300  # characters of a line that are looked at before and after a place
 _SHOWN: Final = 60  # characters of an example
 _CONFLICT: Final = re.compile(r"(<{7}|>{7}|\|{7}) |={7}$")
 _TIGHT_KEY: Final = re.compile(r"([ -]*)([\w.-]{1,64}):(?=[^\s:/])([^#]*)")
@@ -38,21 +38,21 @@ class _Stop:
 
     @property
     def before(self) -> str:
-        return self.source.line(self.line)[: self.column - 1][-_LONGEST:]
+        return self.source.line(self.line)[: self.column - 1][-_LOOKED_AT:]
 
     @property
     def after(self) -> str:
-        return self.source.line(self.line)[self.column - 1 :][:_LONGEST]
+        return self.source.line(self.line)[self.column - 1 :][:_LOOKED_AT]
 
     @property
     def begun(self) -> str:
         """The rest of the line on which the thing began, from there on."""
         line, column = self.begin
-        return self.source.line(line)[column - 1 :][:_LONGEST]
+        return self.source.line(line)[column - 1 :][:_LOOKED_AT]
 
     def line_above(self, number: int) -> tuple[int, str]:
         """Return the number and text of the nearest line above that holds more than a comment; 0 for none."""
-        above = ((line, self.source.line(line)[:_LONGEST]) for line in range(number - 1, max(number - 50, 0), -1))
+        above = ((line, self.source.line(line)[:_LOOKED_AT]) for line in range(number - 1, max(number - 50, 0), -1))
         return next(((line, text) for line, text in above if text.strip() and text.lstrip()[0] != "#"), (0, ""))
 
 
@@ -245,7 +245,7 @@ def _without_comment(text: str) -> str:
 
 def _key_without_colon(stop: _Stop) -> _Mistake | None:
     line, column = stop.begin
-    if said := _without_space(line, stop.source.line(line)[:_LONGEST]):
+    if said := _without_space(line, stop.source.line(line)[:_LOOKED_AT]):
         return said
     word = _without_comment(stop.begun).strip()
     key, _, value = word[:_SHOWN].partition(" ")
@@ -279,7 +279,7 @@ def _list_in_line(stop: _Stop) -> _Mistake:
 
 def _conflict(stop: _Stop) -> _Mistake | None:
     for number in (stop.begin[0], stop.line, stop.line - 1):
-        if _CONFLICT.match(stop.source.line(number)[:_LONGEST]):
+        if _CONFLICT.match(stop.source.line(number)[:_LOOKED_AT]):
             hint = "resolve the conflict, then take out the lines with `<<<<<<<`, `=======` and `>>>>>>>`"
             return _Mistake("git left the marks of a conflict here", hint, (number, 1))
     return None

@@ -110,7 +110,7 @@ def post(posts: Posts, name: str, text: str, *, title: str = "", begin: bool = T
 
 _LARGEST: Final = 32 * 1024**2
 _PAGE: Final = 100
-_SECONDS: Final = 30.0
+_REQUEST_SECONDS: Final = 30.0
 _LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 _NOT_ALLOWED: Final = frozenset({401, 403, 404})  # GitHub answers 404 if a token may not see something
 
@@ -167,7 +167,7 @@ class Api:
         request = urllib.request.Request(self.base.rstrip("/") + path, data, headers, method=method)  # noqa: S310 (checked)
         what = f"{method} {urlsplit(request.full_url).path}"
         try:
-            with _opener().open(request, timeout=_SECONDS) as answer:
+            with _opener().open(request, timeout=_REQUEST_SECONDS) as answer:
                 text = answer.read(_LARGEST + 1)
         except HTTPError as error:
             error.close()

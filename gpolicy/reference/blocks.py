@@ -195,10 +195,10 @@ def example_value(key: DocumentKey) -> Any:
             return not shown
         return shown if shown not in ("", None) else _of_form(key.schema)
     named = _BY_NAME.get(".".join(key.path[-2:]), _BY_NAME.get(key.path[-1]))
-    return named if named is not None and _fits(key.schema, named) else _of_form(key.schema)
+    return named if named is not None and _has_form(key.schema, named) else _of_form(key.schema)
 
 
-def _fits(schema: Schema, value: Any) -> bool:
+def _has_form(schema: Schema, value: Any) -> bool:
     """Return whether the value may have this form, or the first of its forms, as far as a look at its type says."""
     first = next(iter(schema.get("anyOf", ())), schema)
     names = {bool: "boolean", int: "integer", str: "string", list: "array", dict: "object"}

@@ -16,7 +16,7 @@ from gpolicy.checking.catalogue import CATALOGUE, RULES, find_rule, is_family, r
 from gpolicy.checking.context import MINMAX
 from gpolicy.checking.rule import When
 from gpolicy.data import read_data
-from gpolicy.errors import EXIT_CODES, RequestError
+from gpolicy.errors import RequestError
 from gpolicy.findings import RuleInfo
 from gpolicy.guessing import closest
 from gpolicy.policy.kinds import BUILT_IN, KINDS, Guard, HouseRule
@@ -27,6 +27,8 @@ from gpolicy.reference.keys import ITEM, NAME, SETTINGS, DocumentKey, all_keys
 
 VARIABLES: Final[dict[str, str]] = read_data("reference.toml")["variables"]
 """The environment variables that gpolicy reads, with their meaning, in the order in which the pages show them."""
+EXIT_CODES: Final[dict[str, str]] = read_data("reference.toml")["exit_codes"]
+"""What each exit code means, for people."""
 _STATE_NEEDS: Final = {
     rule.info.code: "It runs only with a cluster's state (`--state SRC`)."
     if When.STATE in rule.when
@@ -239,8 +241,7 @@ def _single_words() -> Iterator[Meaning]:
     for name, text in read_data("reference.toml")["guards"].items():
         passing = f"`gpolicy plan --allow {name}` overrides it." if BUILT_IN[name] else _NO_OVERRIDE
         yield _said(name, "built-in guard", text, passing)
-    codes = tuple((str(int(code)), text) for code, text in EXIT_CODES.items())
-    summary = "What each exit code means."
+    codes, summary = tuple(EXIT_CODES.items()), "What each exit code means."
     yield Meaning("exit-codes", "all verbs", summary, lambda: [PageTable(("code", "meaning"), codes)])
     yield from (_said(code, "exit code", text) for code, text in codes)
     yield from (_said(name, "environment variable", text) for name, text in VARIABLES.items())

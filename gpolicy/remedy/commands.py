@@ -18,6 +18,7 @@ from gpolicy.allocator.node_changes import add_primary, add_secondary, remove_pr
 from gpolicy.analysis.place_report import nearest_within
 from gpolicy.analysis.violations import AllowedSizes, ParameterBreach, PolicyViolation, distance, verdict_on
 from gpolicy.cluster.state import ClusterState, LiveInstance, describe_source
+from gpolicy.data import read_data
 from gpolicy.ganeti.amounts import SIZE_STEP_MIB, round_size
 from gpolicy.ganeti.commands import Command, call, shell_line
 from gpolicy.ganeti.vocabulary import SPEC_SIZES, Value
@@ -203,12 +204,6 @@ def _job(words: str, moves: Sequence[Move], impossible: str = "") -> dict[str, o
 
 _BACKEND = {"maxmem": "M", "minmem": "M", "vcpus": "", "spindle_use": ""}
 """The parameters of an instance's size, with their units on the command line."""
-_FIXED = {
-    "disk-templates": "no size cures a disk template: `gnt-instance modify -t` changes it while the instance is down",
-    "spindles": "Ganeti does not record spindles of disks that exist: only new disks have some",
-    "disk-count": "it would need another number of disks",
-    "nic-count": "it would need another number of network interfaces",
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -254,11 +249,12 @@ def size_cure(
 
 
 def _why_not(breach: ParameterBreach, *, exclusive: bool) -> str:
-    if breach.parameter in _FIXED:
-        return _FIXED[breach.parameter]
+    fixed: dict[str, str] = read_data("known_words.toml")["fixed_sizes"]
+    if breach.parameter in fixed:
+        return fixed[breach.parameter]
     if breach.parameter == "disk-size" and (breach.beyond or 0) > 0:
         return f"disk {breach.disk} is too large, and Ganeti does not shrink disks"
-    return _FIXED["spindles"] if breach.parameter == "spindle-use" and exclusive else ""
+    return fixed["spindles"] if breach.parameter == "spindle-use" and exclusive else ""
 
 
 def _changed(

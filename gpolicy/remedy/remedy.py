@@ -13,7 +13,7 @@ from gpolicy.allocator.balancing import Balanced
 from gpolicy.allocator.cluster_data import NO_NODE, AllocPolicy, FailReason, InstanceStatus, Node
 from gpolicy.allocator.instance_moves import InstanceMove
 from gpolicy.allocator.merge import Cluster
-from gpolicy.analysis.basis import StateReport, node_uses, origin_of
+from gpolicy.analysis.basis import Settled, StateReport, node_uses, origin_of
 from gpolicy.analysis.binding import Cause, of_move
 from gpolicy.analysis.capacity import CapacityReport, GroupCapacity, SpecCapacity
 from gpolicy.analysis.health import ExclusionUnsatisfiable, LocationFacts
@@ -24,6 +24,7 @@ from gpolicy.analysis.violations import PolicyJudge
 from gpolicy.analysis.wanted_instance import PlaceRequest, of_pair
 from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import NO_LIMITS, Limits, limits_in_force
+from gpolicy.data import read_data
 from gpolicy.errors import GpolicyError
 from gpolicy.printable import count, listed, some
 from gpolicy.progress import Stop, Tell, silent
@@ -136,19 +137,21 @@ def find_remedy(  # noqa: PLR0913 (one parameter a choice)
     declared: bool = False,
     explain: bool = True,
     want: Want | None = None,
+    settled: Settled | None = None,
     tell: Tell = silent,
     stop: Stop | None = None,
 ) -> RemedyReport:
     """Return what cures the cluster in `state`. `names` are those of the policy's sizes.
 
-    `beginning` is that of the state, where it is known already; else `declared` is that of `load_state`. The search
-    ends after a `stop` (`Search` counts the work). `explain`: what is left has its reasons, and sizes are looked for.
-    With `want` the moves make room for wanted instances instead (`gpolicy.remedy.room`). Raise GpolicyError if figures
-    of nodes are missing in all groups, RequestError if what is wanted makes no sense on this cluster.
+    `beginning` is that of the state, where it is known already; else `declared` and `settled` are those of
+    `load_state`. The search ends after a `stop` (`Search` counts the work). `explain`: what is left has its reasons,
+    and sizes are looked for. With `want` the moves make room for wanted instances instead (`gpolicy.remedy.room`).
+    Raise GpolicyError if figures of nodes are missing in all groups, RequestError if what is wanted makes no sense on
+    this cluster.
     """
     if beginning is None:
         tell("what is wrong")
-        beginning = begin_remedy(state, load_state(state, declared=declared))
+        beginning = begin_remedy(state, load_state(state, declared=declared, settled=settled))
     loaded, movers, before = beginning.loaded, beginning.movers, beginning.before
     start = before.layout
     grounds = basis_notes(loaded.settled, loaded.whole.cluster, declared=True) if declared else []
@@ -264,24 +267,13 @@ def _names(nodes: Mapping[int, Node], *indices: int) -> tuple[str, ...]:
 
 # --- what is left ---------------------------------------------------------------------------------------------------
 
-_REFUSED: Final = {
-    FailReason.MEM: "lack memory",
-    FailReason.DISK: "lack disk",
-    FailReason.CPU: "would exceed their vcpu-ratio",
-    FailReason.TAGS: "have an instance with the same exclusion tag",
-    FailReason.MIG: "may not receive it, by migration tags",
-    FailReason.SPINDLES: "lack spindles, or have exclusive storage",
-    FailReason.INTERNAL: "would copy from a node that is offline",
-    FailReason.DISK_COUNT: "are in a group whose policy does not allow it",
-}
-
 
 def _objection(layout: Layout, move: InstanceMove, movers: Movers) -> str:
     trial = movers.try_move(layout, move)
     if isinstance(trial, FailReason):
         if trial is FailReason.DISK and of_move(layout.nodes, move, trial, force=False).cause is Cause.SPINDLE_RATIO:
             return "would exceed their spindle-ratio"
-        return _REFUSED.get(trial, trial.title)
+        return str(read_data("known_words.toml")["refused_moves"].get(trial.title, trial.title))
     if trial.gain.helps and movers.is_safe(layout, trial):
         return "would help, but was not reached: the search ended before"
     if trial.gain.units > 0:

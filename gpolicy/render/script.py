@@ -6,7 +6,7 @@ import shlex
 from typing import TYPE_CHECKING
 
 from gpolicy import __version__
-from gpolicy.data import data_directory
+from gpolicy.data import text_templates
 from gpolicy.errors import GpolicyError, RequestError
 from gpolicy.ganeti.commands import shell_line
 from gpolicy.plan.effects import effect_words
@@ -58,15 +58,7 @@ def name_for_script(cluster: str) -> str:
 
 def script_environment() -> Environment:
     """Return the environment for templates of shell scripts: each value goes through a filter that quotes it."""
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined  # noqa: PLC0415 (only rendering needs it)
-
-    environment = Environment(
-        loader=FileSystemLoader(data_directory("templates"), encoding="utf-8"),
-        undefined=StrictUndefined,
-        keep_trailing_newline=True,
-        trim_blocks=True,
-        autoescape=False,  # noqa: S701 (a shell script: quoted by the filters)
-    )
+    environment = text_templates()
     environment.filters |= {"shell": shlex.quote, "comment": comment}
     return environment
 

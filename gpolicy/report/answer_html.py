@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 _CLASSES: Final = {Tone.GOOD: "good", Tone.BAD: "bad", Tone.CAREFUL: "warn", Tone.QUIET: "quiet"}
 _BACKTICKS: Final = re.compile("`([^`]+)`")
-_KINDS: Final = (answer.Name, answer.Page, answer.Table, answer.Entries, answer.Findings)
-_TESTS: Final = {"names": tuple, **{kind.__name__.lower(): kind for kind in _KINDS}}
+_TESTED: Final = (answer.Name, answer.Page, answer.Table, answer.Entries, answer.Findings)
+_TESTS: Final = {"names": tuple, **{kind.__name__.lower(): kind for kind in _TESTED}}
 
 
 def render(full: answer.Answer, display: Display) -> str:

@@ -48,7 +48,7 @@ def capacity_answer(
             answer.Figure("instances now", f"{sum(item.instances for item in told):,}"),
         ),
         sections=(
-            answer.Section("capacity", "What fits", [_fits(items, old)], limits, never_cut=True),
+            answer.Section("capacity", "What fits", [_fits_table(items, old)], limits, never_cut=True),
             memory_section(report),
             answer.Section("details", "Details", details),
             *(map(_components, items, range(len(items))) if components else ()),
@@ -86,7 +86,7 @@ def _sentences(report: CapacityReport, old: _Old) -> Iterator[str]:
         was, now = old.get(item.group), ""
         if was and was.most_fits:
             now = f" (today {was.standard.fits:,} standard, {was.tiered_fit.fits:,} tiered)"
-        said.append(f"{_place(item)} takes no new {_refused(item)}{now}: {item.refusal_words}")
+        said.append(f"{_where(item)} takes no new {_refused(item)}{now}: {item.refusal_words}")
     said += [f"{count(len(empty) - _MOST_TOLD, 'more group')} take none either"] if len(empty) > _MOST_TOLD else []
     refused = report.cluster.refusal if report.cluster and told != [report.cluster] else None
     if report.cluster and refused and refused.cause is Cause.BROKEN:  # else it is of the template that is counted
@@ -99,7 +99,7 @@ def _sentences(report: CapacityReport, old: _Old) -> Iterator[str]:
     taken = [_taken(item, old.get(item.group), named=named) for item in filled[:_MOST_TOLD]]
     alone = max(report.groups, key=lambda item: item.tiered_fit.fits, default=None)
     if alone and filled == [report.cluster] and alone.tiered_fit.fits > filled[0].tiered_fit.fits:
-        taken = [f"{taken[0]} ({_place(alone)} alone {alone.tiered_fit.fits:,})"]  # see `explain (cluster)`
+        taken = [f"{taken[0]} ({_where(alone)} alone {alone.tiered_fit.fits:,})"]  # see `explain (cluster)`
     taken += [f"and {count(len(filled) - _MOST_TOLD, 'more group')}"] if len(filled) > _MOST_TOLD else []
     said += ["; ".join(taken)] if taken else []
     said[:1] = [f"{answer.supposing(report.what_if)}{text}" for text in said[:1]]
@@ -122,10 +122,10 @@ def _taken(item: GroupCapacity, was: GroupCapacity | None, *, named: bool) -> st
         standard = "no standard instances (no size allows them)"
     takes_least = item.least.fits and item.most_fits == item.least.fits
     least = f", and {item.least.fits:,} of the smallest size" if takes_least else ""
-    return f"{_place(item)} takes {standard}, or {item.tiered_fit.fits:,} in a tiered run{now[1]}{least}"
+    return f"{_where(item)} takes {standard}, or {item.tiered_fit.fits:,} in a tiered run{now[1]}{least}"
 
 
-def _place(item: GroupCapacity) -> str:
+def _where(item: GroupCapacity) -> str:
     return "the whole cluster" if item.group is None else f"group {item.group}"
 
 
@@ -146,7 +146,7 @@ def _figures(item: GroupCapacity) -> list[tuple[str, str, Fit, int]]:
     ]
 
 
-def _fits(items: Sequence[GroupCapacity], old: _Old) -> answer.Table:
+def _fits_table(items: Sequence[GroupCapacity], old: _Old) -> answer.Table:
     differs = any(fit.fits != hspace for item in items for _, fit, hspace in item.figures)
     movable = any(spec.at_most is not None and spec.at_most > spec.fits for item in items for spec in item.specs)
     there = (True, True, True, bool(old), True, movable, differs, True, True)
@@ -228,7 +228,7 @@ def _components(item: GroupCapacity, place: int) -> answer.Section:
     headings = ("component", *map(answer.Number, ("value", "weight", "product", "could fall by")))
     return answer.Section(
         f"score-{place}",
-        f"Score of {_place(item)}",
+        f"Score of {_where(item)}",
         [answer.Table("Components", "components", headings, rows, weight=answer.Weight.DETAIL, most=len(rows))],
         _falls(item.score) if rows else ("no node is online",),
         summary=f"{item.score.shown} (smaller is better balanced)",

@@ -66,7 +66,7 @@ def headline(change: CapacityChange) -> tuple[str, str]:
     else:
         words = f"standard instances{share}"
     where = "" if change.cluster is None else "on the cluster "
-    return value, f"{words}; tiered {where}{_words(item.tiered)}"
+    return value, f"{words}; tiered {where}{_numbers(item.tiered)}"
 
 
 def headline_falls(change: CapacityChange) -> bool:
@@ -215,13 +215,13 @@ def _summary(change: CapacityChange, moved: Sequence[GroupCapacityChange]) -> st
     parts = []
     if change.cluster is not None:
         whole = (change.cluster.standard, change.cluster.tiered)
-        parts += [f"{row.name} instances on the cluster {_words(row)}" for row in whole if row.before and row.after]
+        parts += [f"{row.name} instances on the cluster {_numbers(row)}" for row in whole if row.before and row.after]
     fewer = [
         (item, row) for item in moved if item.group for row in item.figures if row.resized and (row.delta or 0) < 0
     ]
     if fewer and not _losses(moved):
         item, row = fewer[0]
-        parts.append(f"{pair_title(row.name)} in group {item.group}: {_words(row)}")
+        parts.append(f"{pair_title(row.name)} in group {item.group}: {_numbers(row)}")
     return "; ".join(parts) or ("fewer instances fit" if _losses(moved) else "sizes or groups come or go")
 
 
@@ -260,7 +260,7 @@ def _why(cause: Cause) -> str:
 _NO_RESOURCES: Final = (Cause.BOUNDS, Cause.TEMPLATE, Cause.CLOSED, Cause.NO_NODES, Cause.NO_TEMPLATE)
 
 
-def _words(row: FitChange) -> str:
+def _numbers(row: FitChange) -> str:
     """Return the numbers now and then, with the difference if they count instances of one size."""
     now, then = row.before, row.after
     if now is None or then is None:

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from gpolicy.analysis.size_words import MINMAX
 from gpolicy.cluster.state import Identity, describe_source
 from gpolicy.drift.comparing import AcceptedDrift, Drift, DriftReport
 from gpolicy.drift.units import How
 from gpolicy.drift.write_back import UnwrittenDrift, WriteBack, WrittenDrift
 from gpolicy.findings import Finding, Span
+from gpolicy.ganeti.vocabulary import MINMAX
 from gpolicy.json_values import LENGTH, TEXTS, Document, Key, Maybe, Shape, version_key
 from gpolicy.plan.changes import MEMBERSHIP, NAME, TAGS, ChangeAction, NotCompared, words
 from gpolicy.policy.model import Waiver

@@ -60,7 +60,7 @@ def evacuate_answer(report: evacuation.EvacuationReport, *, is_kept: bool = Fals
         ),
         sections=(_stays(report), _moves(report), memory_section(report), _commands(report), _candidates(report)),
         notes=(
-            *(f"hail, {_asked(item)}: {item.info}" for item in report.requests),
+            *(f"hail, {_request_words(item)}: {item.info}" for item in report.requests),
             "" if report.exhaustive else _STOPPED,
             *report.objections,
             *(f"the moves break what held before: {text}" for text in report.breaks),
@@ -189,7 +189,7 @@ def _commands(report: evacuation.EvacuationReport) -> answer.Section:
         what = ", ".join(what for what, _ in item.steps)
         entries.append(answer.Entry(f"{item.instance}: {what}", mark=f"{item.job_set:>2}.", below=below))
     asked = tuple(
-        f"`{shell_line(item.by_ganeti)}` asks hail the same ({_asked(item)})"
+        f"`{shell_line(item.by_ganeti)}` asks hail the same ({_request_words(item)})"
         for item in report.requests
         if item.by_ganeti is not None
     )
@@ -204,7 +204,7 @@ def _commands(report: evacuation.EvacuationReport) -> answer.Section:
     )
 
 
-def _asked(request: evacuation.RequestToHail) -> str:
+def _request_words(request: evacuation.RequestToHail) -> str:
     kind = request.kind if request.mode is None else f"{request.kind} {request.mode.value}"
     told = f", with {some(request.drained, 3)} drained" if request.drained else ""
     return f"{kind}{told}"

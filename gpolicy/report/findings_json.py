@@ -183,14 +183,14 @@ class _Writer:
     def result(self, finding: Finding) -> dict[str, Any]:
         hint = f"\nhint: {finding.hint}" if finding.hint else ""
         related = [
-            {"id": number, **self._location(item.span), "message": {"text": _text(item.message)}}
+            {"id": number, **self._location(item.span), "message": {"text": _without_links(item.message)}}
             for number, item in enumerate(finding.places, start=1)
         ]
         return {
             "ruleId": finding.key,
             "ruleIndex": self.positions[finding.key],
             "level": _LEVELS[finding.severity],
-            "message": {"text": _text(finding.message + hint)},
+            "message": {"text": _without_links(finding.message + hint)},
             "locations": self._locations(finding.span),
             **({"relatedLocations": related} if related else {}),
             "partialFingerprints": {FINGERPRINT: self.fingerprint(finding)},
@@ -203,7 +203,7 @@ class _Writer:
             replacement = {"deletedRegion": _region(edit.span), "insertedContent": {"text": edit.text}}
             files.setdefault(edit.span.file, []).append(replacement)
         changes = [{"artifactLocation": self._artifact(file), "replacements": edits} for file, edits in files.items()]
-        return {"description": {"text": _text(fix.message)}, "artifactChanges": changes}
+        return {"description": {"text": _without_links(fix.message)}, "artifactChanges": changes}
 
     def _locations(self, span: Span | None) -> list[dict[str, Any]]:
         if span is not None:
@@ -231,6 +231,6 @@ def _quoted(path: str) -> str:
     return quote_from_bytes(os.fsencode(path))
 
 
-def _text(text: str) -> str:
+def _without_links(text: str) -> str:
     """Return a message without hidden characters and links: viewers read `[text](target)` as a link."""
     return "\n".join(map(printable, text.split("\n"))).replace("](", "] (")

@@ -288,7 +288,7 @@ def github(annotations: Iterable[Annotation], summary: str, *, locate: Locate = 
     """Return `annotations` as workflow commands, worst first, then `summary` as a plain line of the log."""
     ordered = sorted(annotations, key=lambda item: item.severity.rank)
     lines = [line for severity in Severity for line in _level([a for a in ordered if a.severity is severity], locate)]
-    return "".join(f"{line}\n" for line in (*lines, _plain(summary)))
+    return "".join(f"{line}\n" for line in (*lines, _without_commands(summary)))
 
 
 def _level(items: list[Annotation], locate: Locate) -> Iterator[str]:
@@ -303,7 +303,7 @@ def _level(items: list[Annotation], locate: Locate) -> Iterator[str]:
     yield f"::{level} title={_property(title)}::{_data(f'{kinds}. GitHub shows ten; all are in the log of this step.')}"
     for item in rest:  # plain lines, which GitHub leaves in the log
         place = f"{item.span}: " if item.span else ""
-        yield _plain(f"{place}{level}: {item.title}: {item.message}")
+        yield _without_commands(f"{place}{level}: {item.title}: {item.message}")
 
 
 def _command(item: Annotation, locate: Locate) -> str:
@@ -325,5 +325,5 @@ def _property(text: str) -> str:
     return printable(text).replace("%", "%25").replace(":", "%3A").replace(",", "%2C")
 
 
-def _plain(text: str) -> str:
+def _without_commands(text: str) -> str:
     return no_command(printable(text))

@@ -133,7 +133,7 @@ def fleet_answer(verb: str, reports: Sequence[ClusterReport], provenance: Proven
     told = [item for item in reports if not (folded and item.is_quiet)]
     answers = [item.answer for item in reports if item.answer]
     headings = tuple(dict.fromkeys(figure.name for answer in answers for figure in answer.figures))
-    rows, tones = [_row(item, headings) for item in told], [item.tone for item in told]
+    rows, tones = [_cluster_row(item, headings) for item in told], [item.tone for item in told]
     if folded:
         verdicts = {item.verdict for item in folded}
         name = f"{len(folded):,} others" if told else f"all {len(folded):,}"
@@ -157,7 +157,7 @@ def fleet_answer(verb: str, reports: Sequence[ClusterReport], provenance: Proven
         verb=verb,
         title=f"{verb.capitalize()} of {count(len(reports), 'cluster')}",
         name="",
-        verdict=_verdict(verb, reports),
+        verdict=_verdict_of_all(verb, reports),
         tone=next((tone for tone in (Tone.BAD, Tone.CAREFUL) if tone in tones), fine),
         figures=_totals(verb, reports),
         sections=(
@@ -171,7 +171,7 @@ def fleet_answer(verb: str, reports: Sequence[ClusterReport], provenance: Proven
     )
 
 
-def _row(item: ClusterReport, headings: Sequence[str]) -> tuple[Cell, ...]:
+def _cluster_row(item: ClusterReport, headings: Sequence[str]) -> tuple[Cell, ...]:
     verdict = item.verdict if item.answer else f"could not run: {item.error}"
     verdict += f" · {item.answer.amount}" if item.answer and item.answer.amount else ""
     values = {figure.name: figure.value for figure in item.answer.figures} if item.answer else {}
@@ -249,7 +249,7 @@ def words_of(verb: str, state: State) -> tuple[str, str, str]:
     return _OWN.get((verb, state)) or _WORDS[state][:3]
 
 
-def _verdict(verb: str, reports: Sequence[ClusterReport]) -> str:
+def _verdict_of_all(verb: str, reports: Sequence[ClusterReport]) -> str:
     told = []
     for state in State:
         names = [item.name for item in reports if item.state is state]

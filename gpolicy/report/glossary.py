@@ -9,32 +9,32 @@ from typing import Final
 from gpolicy.data import read_data
 from gpolicy.report.answer import Answer, Entries, Picture, Section, Table, each_section, with_content
 
-_WORDS: Final = read_data("words.toml")
-_CELLS: Final[dict[str, str]] = _WORDS["cells"]
+_GLOSSARY: Final = read_data("words.toml")
+_CELLS: Final[dict[str, str]] = _GLOSSARY["cells"]
 """Terms that are meant where they are a whole cell or heading."""
 
-CAUSES: Final[dict[str, str]] = _WORDS["causes"]
+CAUSES: Final[dict[str, str]] = _GLOSSARY["causes"]
 """Terms in a column "bound by": `memory (was disk)`."""
 
-FAILURES: Final[dict[str, str]] = _WORDS["failures"]
+FAILURES: Final[dict[str, str]] = _GLOSSARY["failures"]
 """What the reasons of htools stand for, and what to do."""
 REFUSALS: Final[dict[str, str]] = read_data("known_words.toml")["refusals"]
 """What refuses a candidate, by hail's word for it."""
 
-_BASES: Final[dict[str, str]] = _WORDS["bases"]
-_PHRASES: Final[dict[str, str]] = _WORDS["phrases"]
+_BASES: Final[dict[str, str]] = _GLOSSARY["bases"]
+_PHRASES: Final[dict[str, str]] = _GLOSSARY["phrases"]
 """Terms that are meant wherever they stand in our own words."""
 
 WORDS: Final = {
-    **_WORDS["tags"],
-    **_WORDS["components"],
+    **_GLOSSARY["tags"],
+    **_GLOSSARY["components"],
     **_CELLS,
     **CAUSES,
     **FAILURES,
     **_BASES,
     **_PHRASES,
-    **{word: meaning for words, meaning in _WORDS["headings"].items() for word in words.split(" | ")},
-    **{f"htools:{word}*": meaning for word, meaning in _WORDS["tags"].items()},
+    **{word: meaning for words, meaning in _GLOSSARY["headings"].items() for word in words.split(" | ")},
+    **{f"htools:{word}*": meaning for word, meaning in _GLOSSARY["tags"].items()},
 }
 """All words of reports and tags that have a meaning of their own; * stands for any text."""
 

@@ -29,13 +29,13 @@ def full_words(item: SizeForecast, horizon: float) -> str:
         return "full now"
     never = "not full at this growth" if item.per_week <= 0 else ""
     if item.low is None:
-        return never or f"not full within {_words(horizon)}"
+        return never or f"not full within {_in_days(horizon)}"
     if item.high is None:
-        return f"{f'{never}, but perhaps' if never else 'full'} in {_words(item.low)} at the earliest"
-    return f"full in {_words(item.low, item.high)}"
+        return f"{f'{never}, but perhaps' if never else 'full'} in {_in_days(item.low)} at the earliest"
+    return f"full in {_in_days(item.low, item.high)}"
 
 
-def _words(*days: float) -> str:
+def _in_days(*days: float) -> str:
     """Return a number of days, or the least and the most, in the unit of the most."""
     length, unit = next((each for each in _UNITS if days[-1] < 26 * each[0]), _UNITS[-1])
     low, high = floor(days[0] / length), (ceil if days[1:] else floor)(days[-1] / length)
@@ -53,7 +53,7 @@ def with_growth(answer: Answer, growth: GrowthReport | None) -> Answer:
         f"Group {item.group}: {full_words(item, growth.horizon)} ({pair_title(item.spec)}, {item.bound_by})"
         for item in first.values()
     ]
-    rows, title = [_row(item, growth) for item in growth.sizes], f"At the growth of the last {_words(growth.span)}"
+    rows, title = [_row(item, growth) for item in growth.sizes], f"At the growth of the last {_in_days(growth.span)}"
     table = Table(title, "sizes", _HEADINGS, rows, grouped=1, brief=6, aside=_ASIDE)
     section = Section("growth", _TITLE, (table, Picture("growth", lambda: [*first.values()])), growth.notes)
     verdict = ". ".join((answer.verdict, *[*said, *growth.notes][:1]))

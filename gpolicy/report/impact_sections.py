@@ -212,10 +212,10 @@ def _volumes(groups: tuple[storage.GroupVolumes, ...], *, turning: bool) -> Tabl
     weight = Weight.CHANGED if turning or any(group.differ for group in groups) else Weight.SAME
     sizes = map(Number, ("smallest", "largest", "usable"))
     headings = ("group", "known from", *sizes, "on each node", Number("lost"), "verdict")
-    return Table("Physical volumes", "groups", headings, list(map(_group, groups)), weight=weight)
+    return Table("Physical volumes", "groups", headings, list(map(_volumes_row, groups)), weight=weight)
 
 
-def _group(group: storage.GroupVolumes) -> tuple[Cell, ...]:
+def _volumes_row(group: storage.GroupVolumes) -> tuple[Cell, ...]:
     sizes = map(_known_size, (group.smallest, group.largest, group.usable))
     each = answer.from_to([number for _, number in group.counts])
     known = {VolumesFrom.MEASURED: "measured", VolumesFrom.PROMISED: "hardware of the policy"}

@@ -18,7 +18,7 @@ from gpolicy.report.answer import Cell, Name, Table
 LONGEST_TEXT: Final = 400
 """Characters of one name or message: the rest is cut, so that a single one cannot fill the comment."""
 
-_MOST_NAMES: Final = 6
+_MOST_CODES: Final = 6
 CLOSE: Final = ("", "</details>")
 """The lines that end a folded part."""
 
@@ -116,7 +116,7 @@ def table_rows(table: Table) -> Iterator[str]:
 
 def _cell(item: Cell) -> str:
     if isinstance(item, tuple):
-        return codes(item, _MOST_NAMES) if item else "-"
+        return codes(item, _MOST_CODES) if item else "-"
     return code(item, 120) if isinstance(item, Name) else cell(item)
 
 
@@ -151,15 +151,15 @@ def document(blocks: Sequence[Block], tail: Sequence[str], budget: int) -> str:
     They take at most `budget` bytes (UTF-8), if that is at least `forms.LEAST_BUDGET`.
     """
     shown = [len(block.items) for block in blocks]
-    sizes = [_size(block.lines(number)) for block, number in zip(blocks, shown, strict=True)]
-    if sum(sizes) + _size(tail) > budget:
-        budget -= _size(_left_out(blocks))  # at most that much is said about what is left out whole
+    sizes = [_bytes_of(block.lines(number)) for block, number in zip(blocks, shown, strict=True)]
+    if sum(sizes) + _bytes_of(tail) > budget:
+        budget -= _bytes_of(_left_out(blocks))  # at most that much is said about what is left out whole
         for place in sorted(range(len(blocks)), key=lambda place: blocks[place].importance):
-            over = sum(sizes) + _size(tail) - budget
+            over = sum(sizes) + _bytes_of(tail) - budget
             if over <= 0:
                 break
             shown[place] = _fitting(blocks[place], sizes[place] - over)
-            sizes[place] = _size(blocks[place].lines(shown[place]))
+            sizes[place] = _bytes_of(blocks[place].lines(shown[place]))
     lines = [line for block, number in zip(blocks, shown, strict=True) for line in block.lines(number)]
     gone = [block for block, number in zip(blocks, shown, strict=True) if not number]
     return "".join(f"{line}\n" for line in (*lines, *_left_out(gone), *tail))
@@ -180,11 +180,11 @@ def _fitting(block: Block, room: int) -> int:
     low, high = 0, len(block.items) - 1
     while low < high:  # the size grows with each item, but for the digits of the notice: see the step back
         middle = (low + high + 1) // 2
-        low, high = (middle, high) if _size(block.lines(middle)) <= room else (low, middle - 1)
-    while low and _size(block.lines(low)) > room:
+        low, high = (middle, high) if _bytes_of(block.lines(middle)) <= room else (low, middle - 1)
+    while low and _bytes_of(block.lines(low)) > room:
         low -= 1
     return max(low, 0)
 
 
-def _size(lines: Iterable[str]) -> int:
+def _bytes_of(lines: Iterable[str]) -> int:
     return sum(len(line.encode("utf-8", "surrogatepass")) + 1 for line in lines)

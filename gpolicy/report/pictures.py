@@ -108,12 +108,12 @@ def spec_pictures(sides: Sides, renamed: Mapping[str, str], verdicts: Mapping[st
         instances = [item for item in after.instances.values() if homes.get(item.primary_node) in groups]
         newly = any(verdicts.get(item.name) == "newly" for item in instances)
         if now != then or newly:
-            labels = _names(groups, sides.names, len(then))
+            labels = _pair_names(groups, sides.names, len(then))
             pictures.append(_picture(tuple(groups), now, then, labels, instances, verdicts))
     return pictures[:MOST_PICTURES]
 
 
-def _names(groups: Sequence[str], names: PairNames, pairs: int) -> list[str]:
+def _pair_names(groups: Sequence[str], names: PairNames, pairs: int) -> list[str]:
     """Return the names of the pairs in the first of the groups that has names."""
     shown = [list(map(pair_title, names.of(group, pairs))) for group in groups]
     nameless = [f"size {place}" for place in range(1, pairs + 1)]

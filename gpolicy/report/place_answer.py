@@ -105,7 +105,7 @@ def _possible(items: Sequence[Candidate], report: PlaceReport) -> Iterator[answe
     dedicated = report.metric == "lost-allocations"
     sizes = f" ({', '.join(map(pair_title, report.sizes))})" if report.sizes else ""
     metric = f"lost allocations{sizes}" if dedicated else answer.Number("score")
-    rows = [(_nodes(item), answer.Name(item.group), _metric(item), answer.known_size(item.disk_left)) for item in items]
+    rows = [(_hosts(item), answer.Name(item.group), _metric(item), answer.known_size(item.disk_left)) for item in items]
     headings = ("nodes", "group", metric, answer.Number("disk left"))
     some, most = (len(rows), 10) if len(rows) <= _MOST_ALL else (_MOST_BEST, _MOST_BEST)
     yield answer.Table("Best first; the smaller the better", "candidates", headings, rows[:some], most=most, brief=5)
@@ -125,7 +125,7 @@ def _refused(items: Sequence[Candidate], *, several: bool, brief: int) -> Iterat
         htools = sorted({item.htools_reason for item in found if item.htools_reason})
         alike: dict[tuple[str, str], list[answer.Name]] = {}
         for item in found:
-            alike.setdefault((_detail(item), item.group), []).append(_nodes(item))
+            alike.setdefault((_detail(item), item.group), []).append(_hosts(item))
         named = f" [{', '.join(htools)}]" if htools else ""
         title = f"{reason} ({len(found):,}): {found[0].explanation or ''}{named}"
         first = 0 if several else 1
@@ -138,7 +138,7 @@ def _refused(items: Sequence[Candidate], *, several: bool, brief: int) -> Iterat
         brief = 0
 
 
-def _nodes(item: Candidate) -> answer.Name:
+def _hosts(item: Candidate) -> answer.Name:
     return answer.Name(" / ".join(item.nodes))
 
 

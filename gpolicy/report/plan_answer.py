@@ -10,11 +10,10 @@ from typing import Final
 
 from gpolicy.allocator.cluster_data import Node
 from gpolicy.analysis.basis import node_uses
-from gpolicy.analysis.size_words import MINMAX
 from gpolicy.errors import GpolicyError
 from gpolicy.findings import Accepted, Severity
 from gpolicy.ganeti.releases import unknown_release
-from gpolicy.ganeti.vocabulary import TakesEffect
+from gpolicy.ganeti.vocabulary import MINMAX, TakesEffect
 from gpolicy.impact.comparison import Sides, ViolationChange
 from gpolicy.impact.impact import Impact, LocationChange, RedundancyChange
 from gpolicy.plan.built_in_guards import GuardResult, can_be_allowed
@@ -286,14 +285,19 @@ def _way_back(steps: Sequence[Step]) -> str:
     return f"no full way back: {count(len(lost), 'step')} of {len(steps)} cannot be undone ({lost[0].title})"
 
 
+def override_of(guard: GuardResult) -> tuple[str, ...]:
+    """Return how to override a guard that fails; nothing for one that passes, or that nobody can override."""
+    return (f"override it with --allow {guard.name}, if you must",) if can_be_allowed(guard) else ()
+
+
 def _guard(guard: GuardResult) -> answer.Entry:
-    hint = (answer.Line(f"override it with --allow {guard.name}, if you must"),) if can_be_allowed(guard) else ()
     mark, tone = "passes", Tone.GOOD
     if not guard.ok:
         mark, tone = "FAILS", Tone.BAD
     elif guard.allowed:
         mark, tone = "overridden", Tone.CAREFUL
-    return answer.Entry(mark=mark, tone=tone, name=guard.name, text=guard.message, below=hint)
+    lines = tuple(map(answer.Line, override_of(guard)))
+    return answer.Entry(mark=mark, tone=tone, name=guard.name, text=guard.message, below=lines)
 
 
 # --- the figures that come first -------------------------------------------------------------------------------------

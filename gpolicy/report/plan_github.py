@@ -9,10 +9,10 @@ from gpolicy.findings import Severity, Span
 from gpolicy.ganeti.vocabulary import Level
 from gpolicy.impact.comparison import ViolationChange
 from gpolicy.impact.impact import Impact
-from gpolicy.plan.built_in_guards import can_be_allowed
 from gpolicy.plan.plan import Plan
 from gpolicy.report.answer import Answer, Section, Weight
 from gpolicy.report.findings_text import Annotation, finding_annotation, github
+from gpolicy.report.plan_answer import override_of
 from gpolicy.report.violations_section import breach_words
 
 _SIZES: Final = ("minmax", "disk-templates")
@@ -45,12 +45,11 @@ def _guards(plan: Plan, places: Mapping[str, Span]) -> Iterator[Annotation]:
     for guard in plan.guards:
         if guard.ok and not guard.allowed:
             continue
-        hint = f"\noverride it with --allow {guard.name}, if you must" if can_be_allowed(guard) else ""
         yield Annotation(
             severity=Severity.WARNING if guard.ok else Severity.ERROR,
             kind="guards overridden" if guard.ok else "guards that fail",
             title=f"guard {guard.name} {'is overridden' if guard.ok else 'fails'}",
-            message=guard.message + hint,
+            message="\n".join((guard.message, *override_of(guard))),
             span=places.get(guard.name),
         )
 

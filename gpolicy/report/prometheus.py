@@ -96,13 +96,13 @@ def _lines(
     of_all = {"up": float(run.samples is not None), "last_run_timestamp_seconds": now}
     identity, metric = _joined(run.identity), metrics.prefix + name
     if name in of_all:
-        yield f"{metric}{{{identity}}} {_number(of_all[name])}"
+        yield f"{metric}{{{identity}}} {_sample_value(of_all[name])}"
     elif run.samples is None:
         begins = (f"{metric}{{{identity}}}", f"{metric}{{{identity},")  # the series of this cluster
         yield from (line for line in kept.get(metric, ()) if line.startswith(begins))
     else:
         for labels, value in {**run.samples, "last_success_timestamp_seconds": [({}, now)]}.get(name, ()):
-            yield f"{metric}{{{','.join(filter(None, (identity, _joined(labels))))}}} {_number(value)}"
+            yield f"{metric}{{{','.join(filter(None, (identity, _joined(labels))))}}} {_sample_value(value)}"
 
 
 def _kept(before: str, metrics: MetricSet) -> dict[str, list[str]]:
@@ -126,7 +126,7 @@ def _escaped(word: str) -> str:
     return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
 
 
-def _number(value: float) -> str:
+def _sample_value(value: float) -> str:
     if math.isfinite(value):
         return str(int(value)) if float(value).is_integer() else repr(float(value))
     return "NaN" if math.isnan(value) else "+Inf" if value > 0 else "-Inf"

@@ -114,13 +114,13 @@ def _moves(report: RemedyReport) -> answer.Section:
     costs = map(answer.Number, ("to copy", "time"))
     headings = (answer.Number("set"), "instance", "from", "to", *costs, "downtime", "cures")
     prepares = "prepares a later move" if report.room is None else "makes room"
-    rows = [_row(step, prepares) for step in report.steps]
+    rows = [_step_row(step, prepares) for step in report.steps]
     table = answer.Table("Moves", "moves", headings, rows, most=40, brief=10)
     notes = ("jobs of one set may run side by side; the sets run one after the other",) if report.steps else ()
     return answer.Section("moves", "Moves", [table], notes, never_cut=True)
 
 
-def _row(step: RemedyStep, prepares: str) -> tuple[answer.Cell, ...]:
+def _step_row(step: RemedyStep, prepares: str) -> tuple[answer.Cell, ...]:
     cures = Counter(fault.kind.value for fault in step.cures)
     return (
         f"{step.job_set}",
@@ -154,7 +154,7 @@ def _sizes(report: RemedyReport) -> answer.Section:
     return answer.Section(
         "sizes",
         "Sizes that violate the policy, and the nearest legal ones",
-        [answer.Entries("instance", tuple(map(_size, report.sizes)), answer.Style.COMMANDS, brief=True)],
+        [answer.Entries("instance", tuple(map(_size_entry, report.sizes)), answer.Style.COMMANDS, brief=True)],
         (
             "the size is the one that asks for the smallest change; a plan names the one with the fewest breaches",
             "memory and CPUs change at the next start of an instance; no script runs these commands",
@@ -164,7 +164,7 @@ def _sizes(report: RemedyReport) -> answer.Section:
     )
 
 
-def _size(item: SizeCure) -> answer.Entry:
+def _size_entry(item: SizeCure) -> answer.Entry:
     breaches = "; ".join(map(breach_words, item.violation.breaches))
     return answer.Entry(
         mark="-" if item.commands else "?",
@@ -196,7 +196,7 @@ _STEP: Final = Shape(RemedyStep).with_keys(
     cures=_FAULT,
     score=NUMBER,
 )
-_SIZE: Final = Shape(SizeCure).with_keys(
+_SIZE_SHAPE: Final = Shape(SizeCure).with_keys(
     "instance violation commands back reason",
     violation=Shape(PolicyViolation).with_keys(
         "group pair pair_name breaches exclusive_storage", breaches={"type": "object"}
@@ -217,7 +217,7 @@ REMEDY_DOCUMENT: Final = Document(
         steps=_STEP,
         left=Shape(Left).with_keys("fault reason", fault=Key(_FAULT, inline=True)),
         new=_FAULT,
-        sizes=_SIZE,
+        sizes=_SIZE_SHAPE,
         score=Shape(RemedyReport).with_keys(
             before=Key(NUMBER, "score_before.total"), after=Key(NUMBER, "score_after.total")
         ),

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from gpolicy.ganeti.amounts import format_size
 from gpolicy.ganeti.parameters import parameter_at
-from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS, Path, Value
+from gpolicy.ganeti.vocabulary import MINMAX, SPEC_PARAMETERS, Path, Value
 from gpolicy.json_values import ANYTHING, PLACE, Document, Key, Maybe, Shape, version_key
 from gpolicy.policy.model import LEVELS
 from gpolicy.printable import count
@@ -15,7 +15,6 @@ from gpolicy.report.answer import Answer, Cell, Entries, Entry, Name, Section, T
 from gpolicy.show.effective_policy import Declaration, EffectiveObject, EffectivePolicy, EffectiveValue, Origin
 from gpolicy.writing.yaml_text import Node, flow, scalar, written_value
 
-_MINMAX: Final = ("ipolicy", "minmax")
 _SIZES: Final = (("hardware", "memory"), ("hardware", "pv_size"))
 
 
@@ -39,12 +38,12 @@ def _own(item: EffectiveObject) -> Entry:
 def _section(item: EffectiveObject, number: int, version: str, *, origin: bool) -> Section:
     named = {"nodes": item.nodes, "tags": item.tags}
     words = [f"{word} {', '.join(of)}" if of else f"no {word}" for word, of in named.items() if of is not None]
-    tables = [_values(item, origin=origin), _specs(item), *([_overridden(item)] if origin else [])]
+    tables = [_value_table(item, origin=origin), _specs(item), *([_overridden(item)] if origin else [])]
     summary = "; ".join(words if item.values else [*words, "no values"])
     return Section(f"object-{number}", _title(item, version), tables, summary=summary, never_cut=True)
 
 
-def _values(item: EffectiveObject, *, origin: bool) -> Table:
+def _value_table(item: EffectiveObject, *, origin: bool) -> Table:
     rows: list[tuple[Cell, ...]] = []
     for value in item.values:
         place = (str(value.origin.span) if value.origin else "",) if origin else ()
@@ -56,7 +55,7 @@ def _values(item: EffectiveObject, *, origin: bool) -> Table:
 
 def _specs(item: EffectiveObject) -> Table:
     """Return the specs that are the object's own; those that it inherits stand with the object that they are from."""
-    own = [value for value in item.values if value.path == _MINMAX and value.state is Declaration.EXPLICIT]
+    own = [value for value in item.values if value.path == MINMAX and value.state is Declaration.EXPLICIT]
     rows = [row for value in own if value.origin for row in _spec_rows(value.origin)]
     return Table("Sizes", "sizes", ("size", *SPEC_PARAMETERS), rows, most=max(len(rows), 1))
 
@@ -83,13 +82,13 @@ def _title(item: EffectiveObject, version: str) -> str:
 
 def _brief(path: Path, value: Value) -> str:
     """Return a value on one line, as a policy would write it."""
-    written = _written(path, value)
-    if path == _MINMAX and isinstance(written, list):
+    written = _written_value(path, value)
+    if path == MINMAX and isinstance(written, list):
         return count(len(written), "size")
     return flow(written) if isinstance(written, list | dict) else scalar(written)
 
 
-def _written(path: Path, value: Value) -> Node:
+def _written_value(path: Path, value: Value) -> Node:
     parameter = parameter_at(path)
     if path in _SIZES:
         return [format_size(item) for item in value] if isinstance(value, list) else format_size(value)  # type: ignore[arg-type]
@@ -99,7 +98,7 @@ def _written(path: Path, value: Value) -> Node:
 
 
 def _spec_rows(origin: Origin) -> Iterator[tuple[Cell, ...]]:
-    pairs: Any = _written(_MINMAX, origin.value)
+    pairs: Any = _written_value(MINMAX, origin.value)
     for number, pair in enumerate(pairs):
         name = origin.pair_names[number] if number < len(origin.pair_names) else None
         low, high = pair["min"], pair["max"]

@@ -126,7 +126,7 @@ def full_answer(report: FullReport) -> Answer:
     )
 
 
-_SIZE: Final = Key(
+_SIZE_KEY: Final = Key(
     Shape(Instance).with_keys(
         "memory vcpus disks template spindle_use",
         memory="burst",
@@ -140,7 +140,7 @@ _KIND: Final = Shape(tuple).with_keys(
     nodes=Key(COUNT, 1),
 )
 _WANTED: Final = Shape(tuple).with_keys(
-    wanted=Key(Shape(WantedSize).with_keys("spec size count", spec="title", size=_SIZE), 0, inline=True),
+    wanted=Key(Shape(WantedSize).with_keys("spec size count", spec="title", size=_SIZE_KEY), 0, inline=True),
     more=Key(int | None, 1),
 )
 SIZE_DOCUMENT: Final = Document(
@@ -157,7 +157,7 @@ SIZE_DOCUMENT: Final = Document(
         ),
         Shape(FullReport).with_keys(
             "mix more binding policy_limit left_out stopped",
-            mix=Key(Shape(MixPart).with_keys("size now more", size=_SIZE), "parts"),
+            mix=Key(Shape(MixPart).with_keys("size now more", size=_SIZE_KEY), "parts"),
             more=Key(int, lambda report: sum(part.more for part in report.parts)),
             binding=Key(BINDING, inline=True, sparse=True),
             policy_limit=POLICY_LIMIT,

@@ -58,7 +58,7 @@ def _sections(item: suggestion.Suggestion, place: int) -> Iterator[answer.Sectio
     nodes = count(sum(len(kind.nodes) for kind in item.kinds), "node")
     where = f"group {item.group}"
     title, notes = f"Group {item.group}", tuple(_notes(item))
-    yield answer.Section(f"group-{place}", title, [_sizes(item)], notes, summary=f"{kind}, {nodes}", never_cut=True)
+    yield answer.Section(f"group-{place}", title, [_fitting(item)], notes, summary=f"{kind}, {nodes}", never_cut=True)
     title = f"Sizes for the instances of {where}"
     yield answer.Section(f"choices-{place}", title, [_choices(item)], _unused(item), never_cut=True)
     yield answer.Section(
@@ -70,7 +70,7 @@ def _sections(item: suggestion.Suggestion, place: int) -> Iterator[answer.Sectio
     )
 
 
-def _sizes(item: suggestion.Suggestion) -> answer.Table:
+def _fitting(item: suggestion.Suggestion) -> answer.Table:
     rows: list[tuple[answer.Cell, ...]] = []
     for size in item.sizes:
         fits = [str(fit.fits) for fit in (size.now, size.then, size.empty)]
@@ -209,7 +209,7 @@ _NODE: Final = Shape(suggestion.NodeHardware).with_keys(
     cpus_total=Key(COUNT, "total_cpus"),
     cpus_kept=Key(COUNT, "kept_cpus"),
 )
-_SIZE: Final = Shape(suggestion.Size).with_keys(
+_SIZE_SHAPE: Final = Shape(suggestion.Size).with_keys(
     "name divisor min max", divisor=FROM_ONE, min=_MIN, max=_MAX, a_node=COUNT, now=_FIT, then=_FIT, empty=_FIT
 )
 MIX: Final = Shape(suggestion.Mix).with_keys(
@@ -227,7 +227,7 @@ _GROUP: Final = Shape(suggestion.Suggestion, "group").with_keys(
     exclusive_storage="exclusive",
     pv_size="volume",
     kinds=Shape(suggestion.NodeKind).with_keys("room nodes", nodes=_NODE),
-    sizes=_SIZE,
+    sizes=_SIZE_SHAPE,
     today=Shape(suggestion.OldPair).with_keys(
         name=Key(str, lambda pair: str(pair.place)), min=_MIN, max=_MAX, now=_FIT, then=_FIT
     ),

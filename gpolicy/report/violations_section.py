@@ -20,15 +20,15 @@ def violations_section(change: comparison.ViolationChange) -> Section:
     """Return what the changes do to instances and nodes that are there."""
     tables = (
         _table("Newly violating", change.newly, Weight.WORSE),
-        _nodes("Newly policy-violating nodes", change.nodes_newly, Weight.WORSE),
+        _node_table("Newly policy-violating nodes", change.nodes_newly, Weight.WORSE),
         _table("No longer violating", change.no_longer, Weight.CHANGED),
-        _nodes("No longer policy-violating nodes", change.nodes_no_longer, Weight.CHANGED),
+        _node_table("No longer policy-violating nodes", change.nodes_no_longer, Weight.CHANGED),
         _unknown(change.unknown),
         _unknown_nodes(change.nodes_unknown),
         _table(_MINMEM_NEWLY, change.minmem_newly, Weight.WORSE),
         _table("minmem no longer outside", change.minmem_no_longer, Weight.CHANGED),
         _table("Violating as before", change.still, Weight.SAME),
-        _nodes("Policy-violating nodes as before", change.nodes_still, Weight.SAME),
+        _node_table("Policy-violating nodes as before", change.nodes_still, Weight.SAME),
         _table("minmem outside as before", change.minmem_still, Weight.SAME),
     )
     cures = {
@@ -78,7 +78,7 @@ def _row(item: comparison.InstanceViolation, violation: PolicyViolation) -> tupl
     return (Name(item.instance), Name(item.primary_node), Name(violation.group), what, Name(pair_words(violation)))
 
 
-def _nodes(title: str, items: Iterable[comparison.NodeViolation], weight: Weight) -> Table:
+def _node_table(title: str, items: Iterable[comparison.NodeViolation], weight: Weight) -> Table:
     rows = [
         (Name(item.node), Name(item.group), "; ".join(breach.sentence for breach in item.after or item.before))
         for item in items

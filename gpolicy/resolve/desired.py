@@ -173,9 +173,9 @@ def _memberships(policy: Policy, state: ClusterState, desired: Desired) -> None:
         if other != first:
             contested.setdefault((first[1].span, other[1].span), (first, other, []))[2].append(name)
         else:
-            _node(desired, name).group = Located(first[0], first[1].span)
+            _desired_node(desired, name).group = Located(first[0], first[1].span)
     for first, other, names in contested.values():
-        message = f"{_nodes(names)} claimed by the groups {first[0]} and {other[0]}"
+        message = f"{_some_nodes(names)} claimed by the groups {first[0]} and {other[0]}"
         hint = "name the node in one of them; a name wins over a glob"
         home = _home_of(names, (first[0], other[0]), state, desired)
         wide, narrow = (first, other) if home == other[0] else (other, first)
@@ -210,12 +210,12 @@ def glob_beginning(begin: str, pattern: str) -> str:
     return f"{begin}*{_WILDCARD.split(pattern)[-1]}" if model.is_glob(pattern) else pattern
 
 
-def _nodes(names: list[str]) -> str:
+def _some_nodes(names: list[str]) -> str:
     """Return the subject of a finding about several nodes: one mistake is one finding."""
     return f"node {names[0]} is" if len(names) == 1 else f"node {names[0]} and {len(names) - 1} more are"
 
 
-def _node(desired: Desired, name: str) -> DesiredNode:
+def _desired_node(desired: Desired, name: str) -> DesiredNode:
     return desired.nodes.setdefault(name, DesiredNode(name))
 
 
@@ -226,10 +226,10 @@ def _node_sets(policy: Policy, state: ClusterState, desired: Desired) -> None:
             ranked.setdefault(name, []).append((rank, node_set))
     disagreeing: dict[tuple[Span, Span], tuple[Path, list[str]]] = {}
     for name, entries in ranked.items():
-        for path, first, second in _merge_sets(_node(desired, name), entries):
+        for path, first, second in _merge_sets(_desired_node(desired, name), entries):
             disagreeing.setdefault((first.span, second.span), (path, []))[1].append(name)
     for (one, other), (path, names) in disagreeing.items():
-        message = f"{_nodes(names)} in two node sets that disagree about {'.'.join(path)}"
+        message = f"{_some_nodes(names)} in two node sets that disagree about {'.'.join(path)}"
         related = (Related(one, "the other value"),)
         hint = "remove the node from one of the sets; a name wins over a glob"
         desired.findings.append(NODE_SETS_DISAGREE.finding(message, other, hint=hint, related=related))

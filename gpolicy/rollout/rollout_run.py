@@ -20,7 +20,7 @@ from gpolicy.apply.plan_run import RefusedError, guards_now, right_cluster
 from gpolicy.apply.work import Sight, judge_outcome, path_text
 from gpolicy.cluster.record import Record
 from gpolicy.cluster.state import ClusterState
-from gpolicy.errors import ExitCode, GpolicyError, RequestError
+from gpolicy.errors import ExitCode, GpolicyError, RequestError, argument
 from gpolicy.fleet.named_clusters import RolloutWave
 from gpolicy.ganeti.parameters import amount_text
 from gpolicy.ganeti.vocabulary import Value
@@ -114,13 +114,13 @@ def rollout_history(path: Path, plans: Mapping[str, str], *, resume: bool, rollb
             raise RequestError(f"{path}: is the journal of other plans", hint="make fresh plans of all clusters")
         return history
     if not resume and not rollback:
-        way = "--resume continues it, --rollback undoes it;"
+        way = f"{argument('resume')} continues it, {argument('rollback')} undoes it;"
         if history.direction is journals.Direction.ROLLBACK:
-            way = "continue with --rollback,"
+            way = f"continue with {argument('rollback')},"
         before = f"this roll-out has begun before ({journals.how_ended(history.direction, history.ended)})"
         raise RequestError(f"{path}: {before}", hint=f"{way} or make fresh plans of all clusters")
     if resume and history.direction is journals.Direction.ROLLBACK:
-        hint = "continue with --rollback, or make fresh plans"
+        hint = f"continue with {argument('rollback')}, or make fresh plans"
         raise RequestError(f"{path}: a rollback of this roll-out has begun", hint=hint)
     return history
 

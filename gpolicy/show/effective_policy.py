@@ -16,7 +16,7 @@ from typing import Any
 
 from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import STATES
-from gpolicy.findings import Located, Span
+from gpolicy.findings import Located, Span, values_of
 from gpolicy.ganeti.parameters import INHERITED_FAMILIES, fill, position
 from gpolicy.ganeti.vocabulary import Level, Path, Value, Values
 from gpolicy.policy.model import INHERIT, Declared, GroupPolicy, Leaf, NodeSetPolicy, Policy
@@ -107,13 +107,13 @@ def effective_view(policy: Policy) -> EffectivePolicy:
     ) -> Origins:
         values, origins = _values(declared, above)
         about = {"label": declared.label, "kind": declared.document.root["kind"], "name": declared.name}
-        tags = _words(policy.cluster_tags if declared is policy.cluster else declared.tags)
+        tags = values_of(policy.cluster_tags if declared is policy.cluster else declared.tags)
         span = declared.span
         objects.append(EffectiveObject(**about, span=span, values=values, group=group, nodes=nodes, tags=tags))
         return origins
 
     cluster = add(policy.cluster, {}) if policy.cluster is not None else {}
-    groups = {group.name: add(group, cluster, _words(group.nodes)) for group in policy.groups.values()}
+    groups = {group.name: add(group, cluster, values_of(group.nodes)) for group in policy.groups.values()}
     for node_set in policy.node_sets:
         members = (*(f"group {item.value}" for item in node_set.groups), *(node.value for node in node_set.nodes))
         names: list[str | None] = [*dict.fromkeys(_claimed(node_set, policy))]  # as far as the policy tells
@@ -158,10 +158,6 @@ def effective_state(state: ClusterState, where: str) -> EffectivePolicy:
             if node.own or node.tags:
                 add(Level.NODE, node.name, node.own, origins, tags=node.tags, group=name)
     return EffectivePolicy(version=state.software_version or "", objects=tuple(objects))
-
-
-def _words(items: tuple[Located[str], ...] | None) -> tuple[str, ...] | None:
-    return None if items is None else tuple(item.value for item in items)
 
 
 def _values(declared: Declared, above: Origins) -> tuple[tuple[EffectiveValue, ...], Origins]:

@@ -19,7 +19,7 @@ from gpolicy.analysis.wanted_instance import allowed_templates, enabled_template
 from gpolicy.cluster.state import ClusterState, LiveGroup
 from gpolicy.cluster.terms import VolumeSize, sizes_differ
 from gpolicy.cluster.volume_pools import pools_of
-from gpolicy.errors import GpolicyError, RequestError, about
+from gpolicy.errors import GpolicyError, RequestError, about, argument
 from gpolicy.ganeti.amounts import compared_sizes, exact_size, rough_size
 from gpolicy.ganeti.htools_reading import ALLOCATOR_PARAMETERS, hail_parameters
 from gpolicy.printable import count, some
@@ -70,7 +70,7 @@ class Grounds:
         mirrored = template is DiskTemplate.DRBD
         threads = min(int(node.total_cpus) for node in nodes)
         if mirrored and len(nodes) == 1:
-            hint = "for instances without a mirror: --template plain"
+            hint = f"for instances without a mirror: {argument('template')} plain"
             raise RequestError(f"group {name}: drbd needs two nodes, but only one is online", hint=hint)
         left_out = [node.name for node in self.data.nodes if node.offline]
         if left_out:
@@ -83,7 +83,7 @@ class Grounds:
         usable = VolumeSize(smallest).usable
         if usable < 1:
             message = f"a physical volume of {exact_size(smallest)} is too small for any disk"
-            raise RequestError(message, hint="--pv-size takes MiB, or 1T")
+            raise RequestError(message, hint=f"{argument('volume')} takes MiB, or 1T")
         return Ground(mirrored, len(nodes), threads, usable), smallest
 
     def kinds(self, empty: ClusterData, template: DiskTemplate, ratio: float, notes: list[str]) -> tuple[NodeKind, ...]:
@@ -118,7 +118,7 @@ class Grounds:
         room = f"the largest node has {_room(kinds[0])}"
         for divisor in divisors or ():
             if not any(part(kind.room, divisor, ground) for kind in kinds):
-                hint = "name other --sizes"
+                hint = f"name other {argument('divisors')}"
                 raise RequestError(f"group {name}: there is no {size_name(divisor)} of its nodes: {room}", hint=hint)
         raise GpolicyError(f"group {name}: its nodes are too small for any instance: {room}")
 
@@ -244,7 +244,8 @@ def smallest_volume(state: ClusterState, names: Sequence[str], given: int | None
     for name in names:
         measured = state.nodes[name].resources
         if not measured.spindles_total or not measured.disk_total:
-            hint = "give the size of the smallest: --pv-size 1T (and see `gpolicy explain exclusive-storage-reads`)"
+            see = "see `gpolicy explain exclusive-storage-reads`"
+            hint = f"give the size of the smallest: {argument('volume')} 1T (and {see})"
             raise GpolicyError(about(state.address, f"not known: the physical volumes of {name}"), hint=hint)
         sizes.append(measured.disk_total // measured.spindles_total)
     notes.append(

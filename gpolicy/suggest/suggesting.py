@@ -25,11 +25,11 @@ from gpolicy.analysis.violations import allowed_sizes, verdict_on
 from gpolicy.analysis.wanted_instance import enabled_templates, wanted_template
 from gpolicy.cluster.state import ClusterState, LiveGroup
 from gpolicy.cluster.terms import NO_LIMITS, Limits, VolumeSize, limited, limits_in_force
-from gpolicy.data import data_directory
-from gpolicy.errors import ArgumentError, GpolicyError, RequestError, about
+from gpolicy.data import text_templates
+from gpolicy.errors import ArgumentError, GpolicyError, RequestError, about, argument
 from gpolicy.ganeti.amounts import exact_size, format_size
 from gpolicy.ganeti.parameters import fill, parameter_at
-from gpolicy.ganeti.vocabulary import DRBD_METADATA, Level, Values
+from gpolicy.ganeti.vocabulary import DRBD_METADATA, MINMAX, Level, Values
 from gpolicy.printable import count, some
 from gpolicy.progress import Stop, Tell, silent
 from gpolicy.suggest import suggestion
@@ -105,10 +105,11 @@ def _check(state: ClusterState, request: suggestion.SuggestRequest, group: str |
     if request.volume is not None and request.volume < 1:
         raise RequestError("a physical volume has at least 1 MiB")
     if request.mix and request.real_mix:
-        raise ArgumentError("mix and --real-mix exclude one another", hint="--real-mix takes the instances that exist")
+        real = argument("real_mix")
+        raise ArgumentError(f"mix and {real} exclude one another", hint=f"{real} takes the instances that exist")
     if request.mix and request.divisors and not set(request.mix) <= set(request.divisors):
         strange = ", ".join(suggestion.size_name(divisor) for divisor in request.mix if divisor not in request.divisors)
-        raise RequestError(f"the mix has sizes that are not among --sizes: {strange}")
+        raise RequestError(f"the mix has sizes that are not among {argument('divisors')}: {strange}")
 
 
 @dataclass(slots=True)
@@ -156,13 +157,16 @@ class _Maker:
         if self.request.real_mix:
             needs = needs_of(self.data, ground, local=template.local)
             if not needs:
-                raise GpolicyError(f"group {name} has no instances to choose sizes by", hint="leave out --real-mix")
+                raise GpolicyError(
+                    f"group {name} has no instances to choose sizes by", hint=f"leave out {argument('real_mix')}"
+                )
             mix = RealMix(kinds, ground, needs, filled_with, self.stop, self.tell)
             best, exhaustive = mix.choices(self.request.divisors)
             if not exhaustive:
                 notes.append("the search ended early, by --seconds or Ctrl-C: other sizes may leave less unused")
             if not best and not exhaustive:
-                raise GpolicyError(f"group {name}: no sizes were compared in time", hint="give it longer: --seconds")
+                hint = f"give it longer: {argument('stop')}"
+                raise GpolicyError(f"group {name}: no sizes were compared in time", hint=hint)
             if not best:
                 raise GpolicyError(f"group {name}: no part of its nodes holds one of its instances")
             tiles, choices = best[0][1], tuple(choice for choice, _ in best)
@@ -278,9 +282,6 @@ def _stranded(
     )
 
 
-_MINMAX: Final = ("ipolicy", "minmax")
-
-
 def declared_values(
     template: DiskTemplate, ratio: float | None, pairs: Iterable[SpecPair], *, exclusive: bool
 ) -> Values:
@@ -291,7 +292,7 @@ def declared_values(
         values["ipolicy", "disk-templates"] = [template.value]
     if ratio is not None:
         values["ipolicy", "vcpu-ratio"] = float(ratio)
-    values[_MINMAX] = [{"min": dict(spec_values(pair.min)), "max": dict(spec_values(pair.max))} for pair in pairs]
+    values[MINMAX] = [{"min": dict(spec_values(pair.min)), "max": dict(spec_values(pair.max))} for pair in pairs]
     return values
 
 
@@ -313,7 +314,7 @@ def document(made: suggestion.Suggestion, request: suggestion.SuggestRequest, so
 
     sizes = spec_values(made.std).items()
     std: dict[str, Node] = {key: exact_size(size) if key.endswith("-size") else size for key, size in sizes}
-    return _template().render(
+    return _sizes_template().render(
         made=made,
         modelines="\n".join(modelines(f"../{SCHEMA_FILE}")),
         source=one_line(source),
@@ -322,26 +323,18 @@ def document(made: suggestion.Suggestion, request: suggestion.SuggestRequest, so
         value=value,
         margin=f"{request.margin:g}",
         metadata=DRBD_METADATA,
-        sizes=list(zip(made.sizes, written(*_MINMAX), strict=True)),
+        sizes=list(zip(made.sizes, written(*MINMAX), strict=True)),
         standard=std,
     )
 
 
 @cache
-def _template() -> Template:
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined  # noqa: PLC0415 (only rendering needs it)
-
+def _sizes_template() -> Template:
     def comment(text: str, indent: int = 0) -> str:
         lines = comment_lines(text.strip().replace("\n", " "), indent=indent)
         return "".join(f"{line}\n" for line in lines)
 
-    environment = Environment(
-        loader=FileSystemLoader(data_directory("templates"), encoding="utf-8"),
-        undefined=StrictUndefined,
-        keep_trailing_newline=True,
-        trim_blocks=True,
-        autoescape=False,  # noqa: S701 (YAML: texts of others are only in comments and in entries)
-    )
+    environment = text_templates()  # texts of others are only in comments and in entries
     environment.filters |= {"comment": comment, "flow": flow, "size": exact_size, "count": count}
     environment.filters["names"] = lambda kind: one_line(some([node.name for node in kind.nodes], 6))
     environment.filters["usable"] = lambda volume: VolumeSize(volume).usable

@@ -20,7 +20,7 @@ from gpolicy.analysis.binding import Binding
 from gpolicy.analysis.capacity import spec_values
 from gpolicy.analysis.counted_cluster import Fit
 from gpolicy.cluster.terms import VolumeSize
-from gpolicy.errors import RequestError
+from gpolicy.errors import RequestError, argument
 from gpolicy.ganeti.amounts import SIZE_STEP_MIB as STEP, round_size
 from gpolicy.ganeti.vocabulary import MAX_DISKS, MAX_NICS, Values
 from gpolicy.suggest.tiling import Amounts, Ground, Tiling
@@ -283,7 +283,8 @@ def pairs(
         size = sizes[divisor]
         if smaller is not None and not smaller.is_below(size):
             names = f"{size_name(divisor)} and {size_name(order[place + 1])}"
-            raise RequestError(f"{names} are too similar on these nodes", hint="remove one from --sizes")
+            hint = f"remove one from {argument('divisors')}"
+            raise RequestError(f"{names} are too similar on these nodes", hint=hint)
         most = 1 if bounds == "fixed" else disks
         disk = largest_disk_today if size.disk is None else size.disk
         high = Spec(size.memory, size.cpus, disk, most, nics, spindle_use[divisor])

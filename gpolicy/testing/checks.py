@@ -18,7 +18,7 @@ from gpolicy.analysis.node_resources import promised_volume, smallest_volume
 from gpolicy.analysis.place_report import Candidate, PlaceReport
 from gpolicy.analysis.placing import place
 from gpolicy.analysis.shown_score import with_weights
-from gpolicy.analysis.size_words import MINMAX, PairNames, find_pair, pair_names, size_title
+from gpolicy.analysis.size_words import PairNames, find_pair, pair_names, size_title
 from gpolicy.analysis.violations import AllowedSizes, PolicyViolation, allowed_sizes, verdict_on
 from gpolicy.analysis.wanted_instance import PlaceRequest, Unmade, of_pair, unmade
 from gpolicy.cluster.state import ClusterState, LiveInstance
@@ -26,7 +26,7 @@ from gpolicy.cluster.terms import Limits, limited
 from gpolicy.findings import Located
 from gpolicy.ganeti.amounts import exact_size
 from gpolicy.ganeti.parameters import fill
-from gpolicy.ganeti.vocabulary import Level
+from gpolicy.ganeti.vocabulary import MINMAX, Level
 from gpolicy.policy.model import Policy
 from gpolicy.policy.scenario import CapacityQuestion, Expectation, Scenario, Sizes
 from gpolicy.printable import count
@@ -143,10 +143,10 @@ def _comparison(report: PlaceReport, expectation: Expectation) -> str:
         return ""
     if not wanted.ok:
         return f"{wanted.nodes[0]} is refused ({wanted.reason})"
-    return f"{_value(chosen, report)} there, {_value(wanted, report)} on {wanted.nodes[0]}"
+    return f"{_score(chosen, report)} there, {_score(wanted, report)} on {wanted.nodes[0]}"
 
 
-def _value(item: Candidate, report: PlaceReport) -> str:
+def _score(item: Candidate, report: PlaceReport) -> str:
     if item.lost_allocations is None:
         return f"score {item.score:.8f}" if item.score is not None else "no score"
     lost = ", ".join(f"{name} {count}" for name, count in zip(report.sizes, item.lost_allocations, strict=False))
@@ -161,7 +161,7 @@ def check_conformity(policy: Policy, state: ClusterState, scenario: Scenario) ->
     """
     assert scenario.sizes is not None  # noqa: S101 (the schema asks for it)
     sizes = scenario.sizes
-    group = _group(state, scenario)
+    group = _group_asked(state, scenario)
     values = state.groups[group].effective
     exclusive = values.get(("ndparams", "exclusive_storage")) is True
     pairs = values.get(MINMAX)
@@ -193,7 +193,7 @@ def _refused_disk(state: ClusterState, group: str, instance: LiveInstance, *, ex
     return unmade(instance, exclusive=exclusive, volume=volume)
 
 
-def _group(state: ClusterState, scenario: Scenario) -> str:
+def _group_asked(state: ClusterState, scenario: Scenario) -> str:
     """Return the group of the question: the named one, the one with nodes, or the only one that hail would choose."""
     if scenario.group is not None:
         return known_name(scenario.group, state.groups, "group")

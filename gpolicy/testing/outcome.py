@@ -36,7 +36,7 @@ def errors_at(span: Span) -> Iterator[None]:
     except CannotRunError:
         raise
     except GpolicyError as error:
-        raise CannotRunError(error.message, span, hint=error.hint) from None
+        raise CannotRunError(error.message, span, hint=error.marked_hint) from None
 
 
 def known_name(named: Located[str], objects: Mapping[str, object], what: str) -> str:

@@ -21,14 +21,14 @@ from typing import Final
 
 from gpolicy.allocator.compiled_allocation import Budget
 from gpolicy.analysis.node_resources import declared_numbers, only_named
-from gpolicy.analysis.size_words import MINMAX, pair_names
+from gpolicy.analysis.size_words import pair_names
 from gpolicy.cluster.htools_sources import built_in_values
 from gpolicy.cluster.state import ClusterObject, ClusterState, LiveGroup, LiveNode, PhysicalVolume, Resources
 from gpolicy.cluster.state_files import parse_snapshot
 from gpolicy.errors import GpolicyError
 from gpolicy.findings import Located, Severity
 from gpolicy.ganeti.parameters import fill
-from gpolicy.ganeti.vocabulary import Level, Values
+from gpolicy.ganeti.vocabulary import MINMAX, Level, Values
 from gpolicy.guessing import did_you_mean_one_of
 from gpolicy.opening import read_below, real_path, reason
 from gpolicy.plan.changes import MEMBERSHIP

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,6 +25,7 @@ from gpolicy.progress import Working, quietly
 
 if TYPE_CHECKING:
     from gpolicy.allocator.cluster_score import Weights
+    from gpolicy.analysis.basis import Settled
     from gpolicy.analysis.size_words import PairNames, Words
     from gpolicy.checking.rule import Hit
     from gpolicy.resolve.desired import Desired
@@ -90,12 +92,9 @@ def check_policy(
 
     For example, a test is `assert not check_policy(load_policy(Path("policies/berlin")), today=date.today()).errors`.
     """
-    from gpolicy.checking.checking import check_by_settings  # noqa: PLC0415
-    from gpolicy.forecast.telling import FORECAST  # noqa: PLC0415
+    from gpolicy.forecast.telling import check_by_settings  # noqa: PLC0415
 
-    found = check_by_settings(
-        policy, state, today=today, forecast=FORECAST, fleet=together, only_errors=only_errors, texts=texts
-    )
+    found = check_by_settings(policy, state, today=today, fleet=together, only_errors=only_errors, texts=texts)
     return CheckedPolicy(policy, tuple(found.findings), found.accepted, state, found.desired)
 
 
@@ -146,7 +145,7 @@ def show_policy(checked: CheckedPolicy) -> EffectivePolicy:
     return effective_view(checked.sound())
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class OpenedCluster:
     """A cluster that questions are asked about. `names` are those of its sizes.
 
@@ -158,6 +157,13 @@ class OpenedCluster:
     names: PairNames
     limits: Limits = NO_LIMITS
     resource_model: bool = False
+
+    @cached_property
+    def settled(self) -> Settled:
+        """What is known of the state as the allocator's input, converted once for all questions that share it."""
+        from gpolicy.analysis.basis import settle  # noqa: PLC0415
+
+        return settle(self.state, declared=self.resource_model)
 
 
 def open_cluster(
@@ -300,8 +306,9 @@ def place_instance(
         if asked.nodes is not None:
             asked = replace(asked, nodes=tuple(full_name(node, cluster.state.nodes) for node in asked.nodes))
         asked = replace(asked, ignore_ipolicy=ignore_ipolicy, weights=weights or asked.weights)
-        limits, declared = cluster.limits, cluster.resource_model
-        return place(cluster.state, asked, names=cluster.names, limits=limits, declared=declared, instead=True)
+        names, limits, declared = cluster.names, cluster.limits, cluster.resource_model
+        known = cluster.settled
+        return place(cluster.state, asked, names=names, limits=limits, declared=declared, instead=True, settled=known)
 
 
 def suggest_sizes(
@@ -410,6 +417,6 @@ def find_remedy(
     from gpolicy.remedy.room import read_want  # noqa: PLC0415
 
     state, names, declared = cluster.state, cluster.names, cluster.resource_model
-    wanted = None if want is None else read_want(want)
+    wanted, known = None if want is None else read_want(want), cluster.settled
     with working("looking for moves") as tell:
-        return find(state, names, rate=rate, declared=declared, want=wanted, stop=stop, tell=tell)
+        return find(state, names, rate=rate, declared=declared, want=wanted, settled=known, stop=stop, tell=tell)

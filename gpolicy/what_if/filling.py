@@ -17,7 +17,7 @@ from gpolicy.analysis.loaded_state import load_state
 from gpolicy.analysis.policy_limits import OF_HTOOLS, PolicyLimit, needed, with_value, without_limit
 from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import Limits, limited, limits_in_force
-from gpolicy.errors import GpolicyError, RequestError
+from gpolicy.errors import GpolicyError, RequestError, argument
 from gpolicy.printable import some
 from gpolicy.progress import Stop, Tell, silent, until_stopped
 from gpolicy.what_if.supposing import one_of
@@ -29,7 +29,7 @@ def only_group(state: ClusterState, group: str | None) -> str:
         return one_of("group", group, state.groups, "group")
     filled = sorted({node.group for node in state.nodes.values()})
     if len(filled) != 1:
-        raise RequestError("which group?", hint=f"say --group, one of {some(filled)}")
+        raise RequestError("which group?", hint=f"say {argument('group')}, one of {some(filled)}")
     return filled[0]
 
 
@@ -132,7 +132,7 @@ def count_until_full(
     sizes = Counter(map(_size_alone, room.counted.data.instances))
     allowed = {size: number for size, number in sizes.items() if _is_allowed(room, size)}
     if not allowed:
-        hint = "say what must fit: --want '10x SIZE'"
+        hint = f"say what must fit: {argument('wanted')} '10x SIZE'"
         raise RequestError(f"group {group} has no instances whose sizes its policy allows", hint=hint)
 
     def fill(room: FillingGroup) -> _Filled:

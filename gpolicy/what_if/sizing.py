@@ -22,7 +22,7 @@ from gpolicy.analysis.policy_limits import OF_HTOOLS, OtherValue, needed, with_v
 from gpolicy.analysis.size_words import PairNames, with_bound
 from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import Limits, limited, limits_in_force
-from gpolicy.errors import ArgumentError, GpolicyError, RequestError
+from gpolicy.errors import ArgumentError, GpolicyError, RequestError, argument
 from gpolicy.printable import count, some
 from gpolicy.progress import Stop, StoppedError, Tell, silent, until_stopped
 from gpolicy.what_if.filling import FillingGroup, only_group, room_of
@@ -135,7 +135,7 @@ def find_size(
     Raise RequestError for a question that makes no sense on this cluster, GpolicyError if no number of nodes is enough,
     or if the `stop` comes before one is found.
     """
-    group = _group(state, request)
+    group = _group_to_grow(state, request)
     offers = request.kinds or (NodeOffer(_usual_node(state, group)),)
     kinds = tuple(replace(kind, like=one_of("like", kind.like, state.nodes, "node")) for kind in offers)
     if len({kind.like for kind in kinds}) < len(kinds):
@@ -177,13 +177,14 @@ def find_size(
     )
 
 
-def _group(state: ClusterState, request: SizeRequest) -> str:
+def _group_to_grow(state: ClusterState, request: SizeRequest) -> str:
     if request.group is not None or not request.kinds:
         return only_group(state, request.group)
     likes = matching("like", ",".join(kind.like for kind in request.kinds), state.nodes, "node")
     groups = sorted({state.nodes[name].group for name in likes})
     if len(groups) > 1:
-        raise RequestError("the kinds of nodes are in several groups", hint=f"say --group, one of {some(groups)}")
+        hint = f"say {argument('group')}, one of {some(groups)}"
+        raise RequestError("the kinds of nodes are in several groups", hint=hint)
     return groups[0]
 
 
@@ -194,7 +195,8 @@ def _usual_node(state: ClusterState, group: str) -> str:
         for node in state.nodes_of(group)
     }
     if not hardware:
-        raise RequestError(f"group {group} has no nodes", hint="say --like NODE: which nodes can be bought")
+        hint = f"say {argument('like')} NODE: which nodes can be bought"
+        raise RequestError(f"group {group} has no nodes", hint=hint)
     usual = Counter(hardware.values()).most_common(1)[0][0]
     return next(name for name, item in hardware.items() if item == usual)
 
@@ -239,7 +241,7 @@ class _Search:
             self._improve(())
             ended = True
         if self.best is None:
-            hint = "give it longer: --seconds"
+            hint = f"give it longer: {argument('stop')}"
             raise GpolicyError(f"no answer after {count(len(self.known), 'trial')}", hint=hint)
         return self.best, ended
 

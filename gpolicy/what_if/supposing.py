@@ -20,7 +20,7 @@ from gpolicy.analysis.loaded_state import load_state
 from gpolicy.analysis.size_words import PairNames, find_pair, pair_title, read_words, split_count, with_bound
 from gpolicy.analysis.wanted_instance import PlaceRequest, of_pair, wanted_group, wanted_instance
 from gpolicy.cluster.state import ClusterState, LiveDisk, LiveInstance
-from gpolicy.errors import ArgumentError, RequestError
+from gpolicy.errors import ArgumentError, RequestError, argument
 from gpolicy.ganeti.amounts import exact_size, parse_size
 from gpolicy.guessing import did_you_mean, did_you_mean_one_of
 from gpolicy.printable import count, some
@@ -120,9 +120,10 @@ def read_wanted(text: str) -> More:
     """Return what must fit: `50x SPEC`. Raise RequestError."""
     wanted = read_more(text, "want", _WANT_FORM)
     if wanted.group is not None:
-        raise ArgumentError(f"want {text!r} names a group", hint=f"write {_WANT_FORM}, and the group as --group NAME")
+        hint = f"write {_WANT_FORM}, and the group as {argument('group')} NAME"
+        raise ArgumentError(f"want {text!r} names a group", hint=hint)
     if wanted.like is not None:
-        hint = f"write {_WANT_FORM}; --like says which nodes can be bought"
+        hint = f"write {_WANT_FORM}; {argument('like')} says which nodes can be bought"
         raise ArgumentError(f"want {text!r} names no instances", hint=hint)
     return wanted
 
@@ -241,7 +242,7 @@ Step = Callable[[ClusterState], tuple[ClusterState, str]]
 
 
 def _steps(what_if: WhatIf, names: PairNames, *, declared: bool) -> Iterator[Step]:
-    yield from (partial(_nodes, item, item.like) for item in what_if.more if item.like is not None)
+    yield from (partial(_more_nodes, item, item.like) for item in what_if.more if item.like is not None)
     yield from (partial(_move, item) for item in what_if.moves)
     yield from (partial(_upgrade, item) for item in what_if.upgrades)
     yield from (partial(_offline, words) for words in what_if.offline)
@@ -251,7 +252,7 @@ def _steps(what_if: WhatIf, names: PairNames, *, declared: bool) -> Iterator[Ste
     yield from (partial(_instances, item, item.spec or "", names, declared=declared) for item in more)
 
 
-def _nodes(more: More, like: str, state: ClusterState) -> tuple[ClusterState, str]:
+def _more_nodes(more: More, like: str, state: ClusterState) -> tuple[ClusterState, str]:
     node = one_of("with", like, state.nodes, "node")
     _check_number("nodes", more.count, state.nodes, MOST_NODES)
     group = state.nodes[node].group if more.group is None else one_of("with", more.group, state.groups, "group")

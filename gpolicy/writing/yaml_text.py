@@ -154,7 +154,7 @@ def one_line(text: str) -> str:
 _KINDS: Final = {level: kind for kind, level in LEVELS.items()}
 _LONGEST_SHOWN: Final = 80
 _ORDINARY_NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9.-]{0,200}", re.ASCII)  # needs no check
-_GLOB: Final = frozenset("*?[")
+GLOB: Final = frozenset("*?[")  # patterns keep their quotes, which some of them need
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,13 +218,13 @@ def written_value(parameter: Parameter, value: Value) -> Node:
         case Type.INT, int() if parameter.unit == KIB_PER_SECOND:
             return _rate(value)
         case Type.MINMAX, list():
-            return [{bound: _spec(pair[bound]) for bound in ("min", "max")} for pair in items]
+            return [{bound: _spec_node(pair[bound]) for bound in ("min", "max")} for pair in items]
         case Type.UID_RANGES, list():
             return [str(low) if low == high else f"{low}-{high}" for low, high in items]
     return value
 
 
-def _spec(spec: Any) -> Node:
+def _spec_node(spec: Any) -> Node:
     return {name: _size(value) if name in SPEC_SIZES else value for name, value in spec.items()}
 
 
@@ -243,7 +243,7 @@ def _rate(kib: int) -> Scalar:
 
 def name_complaint(name: str, *, pattern: bool) -> str:
     """Return why a policy cannot name an object `name`; empty if it can. `pattern`: `*?[` would match other names."""
-    if pattern and _GLOB & set(name):
+    if pattern and GLOB & set(name):
         return "its name would be read as a pattern"
     if _ORDINARY_NAME.fullmatch(name):
         return ""

@@ -9,11 +9,10 @@ from typing import Any
 from typer.main import get_command
 
 from gpolicy.cli.app import VERBS, app, explained
-from gpolicy.errors import EXIT_CODES
 from gpolicy.ganeti.htools_reading import Option as HtoolsOption
 from gpolicy.htools.program_options import PROGRAMS, options_of
 from gpolicy.reference.blocks import Block, Heading, PageListing, PageTable
-from gpolicy.reference.explaining import VARIABLES
+from gpolicy.reference.explaining import EXIT_CODES, VARIABLES
 from scripts.reference.markdown import Link, anchor
 
 
@@ -137,7 +136,7 @@ def _htools_row(option: HtoolsOption) -> tuple[str, str]:
 
 def exit_codes() -> PageTable:
     """Return what each exit code means."""
-    return PageTable(("code", "meaning"), tuple((f"`{int(code)}`", text) for code, text in EXIT_CODES.items()))
+    return PageTable(("code", "meaning"), tuple((f"`{code}`", text) for code, text in EXIT_CODES.items()))
 
 
 def environment() -> PageTable:

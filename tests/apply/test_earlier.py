@@ -38,7 +38,7 @@ def test_a_first_run_needs_a_journal_of_its_own(journal: Path) -> None:
     assert history_for(PLAN, journal.with_name("none"), resume=False, rollback=False) is None
     with pytest.raises(RequestError, match=r"was applied before \(its last run ended: failed\)") as caught:
         history_for(PLAN, journal, resume=False, rollback=False)
-    assert caught.value.hint == "--resume continues it, --rollback undoes it; or make a fresh plan"
+    assert caught.value.hint == "resume continues it, rollback undoes it; or make a fresh plan"
     other = history_for(OTHER, journal, resume=False, rollback=False)
     assert other is not None
     assert other.plan_digest == PLAN.digest

@@ -76,5 +76,5 @@ def test_defaults_of_a_policy_that_names_no_release_are_not_compared(tmp_path: P
 
 
 def test_unknown_releases_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(RequestError, match=r"ganeti-version: gpolicy does not know the release '3.7'"):
+    with pytest.raises(RequestError, match=r"ganeti_version: gpolicy does not know the release '3.7'"):
         settings_of_each([tmp_path], Overrides(ganeti_version="3.7", isolated=True))

@@ -16,6 +16,7 @@ from gpolicy.checking import checking
 from gpolicy.cli import formatting, terminal
 from gpolicy.cli.running import run
 from gpolicy.drift import comparing
+from gpolicy.forecast import telling
 from gpolicy.use_cases import changes
 from tests.cli.command_line import STATE, policy
 
@@ -45,9 +46,9 @@ COMPARING = "comparing the policy with the cluster …"
     [
         (["check"], checking.Checker, "examinations", "checking …"),
         (["check", "--fix"], checking.Checker, "check", "fixing …"),
-        (["show"], checking, "check_by_settings", "checking {policy} …"),
-        (["test"], checking, "check_by_settings", "checking {policy} …"),
-        (["plan", "--state", STATE], checking, "check_by_settings", "checking {policy} …"),
+        (["show"], telling, "check_by_settings", "checking {policy} …"),
+        (["test"], telling, "check_by_settings", "checking {policy} …"),
+        (["plan", "--state", STATE], telling, "check_by_settings", "checking {policy} …"),
         (["plan", "--state", STATE], changes, "make_plan", COMPARING),
         (["drift", "--state", STATE], comparing, "find_drift", COMPARING),
         (["fmt", "--check"], formatting, "format_text", "formatting: {policy} …"),

@@ -13,7 +13,7 @@ from gpolicy.allocator.cluster_data import FailReason
 from gpolicy.checking.catalogue import CATALOGUE
 from gpolicy.cli.app import VERBS
 from gpolicy.data import data_directory
-from gpolicy.errors import EXIT_CODES, RequestError
+from gpolicy.errors import ExitCode, RequestError
 from gpolicy.ganeti.parameters import PARAMETERS
 from gpolicy.ganeti.vocabulary import SCORE_COMPONENTS, TAG_FAMILIES
 from gpolicy.policy.kinds import BUILT_IN, KINDS, Measure
@@ -100,7 +100,7 @@ def test_a_word_means_what_is_written_exactly_so_before_what_is_written_alike() 
 @pytest.mark.parametrize("every", [7, pytest.param(1, marks=pytest.mark.slow)])
 def test_every_word_is_known(every: int) -> None:
     """Of each sort: kinds, guards, measures, exit codes, variables, parameters, and every (nth) key by its path."""
-    words = [*KINDS, *BUILT_IN, *Measure, "exit-codes", *(str(int(code)) for code in EXIT_CODES), *VARIABLES]
+    words = [*KINDS, *BUILT_IN, *Measure, "exit-codes", *(str(int(code)) for code in ExitCode), *VARIABLES]
     words += [parameter.name for parameter in PARAMETERS]
     words += [".".join((key.home, *key.words)) for key in islice(all_keys(), 0, None, every)]
     for word in dict.fromkeys(words):

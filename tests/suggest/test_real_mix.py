@@ -107,7 +107,7 @@ def test_without_instances_there_is_no_mix() -> None:
     with pytest.raises(GpolicyError, match="group g: no part of its nodes holds one of its instances"):
         found(((90, 8, 500, 1),))
     state = read_state("sim:p,3,2t,64g,16,4")
-    with pytest.raises(RequestError, match="mix and --real-mix exclude one another"):
+    with pytest.raises(RequestError, match="mix and real_mix exclude one another"):
         suggest(state, SuggestRequest(real_mix=True, mix={1: 1}))
 
 

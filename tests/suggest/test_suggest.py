@@ -218,7 +218,7 @@ def test_without_figures_of_the_nodes_there_is_one_clear_error() -> None:
         (group(EVEN, EVEN, exclusive=True), SuggestRequest(divisors=(1, 13)), "no part-13"),
         (group(EVEN, EVEN), SuggestRequest(vcpu_ratio=0.0), "makes no sense"),
         (group(EVEN, EVEN), SuggestRequest(margin=99), "out of range"),
-        (group(EVEN, EVEN), SuggestRequest(mix={3: 1}, divisors=(1, 2)), "not among --sizes: third"),
+        (group(EVEN, EVEN), SuggestRequest(mix={3: 1}, divisors=(1, 2)), "not among divisors: third"),
     ],
 )
 def test_impossible_requests_are_refused(state: ClusterState, request_: SuggestRequest, message: str) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import gpolicy
-from gpolicy.analysis import loaded_state
+from gpolicy.analysis import allocator_input, loaded_state
 from gpolicy.checking import context
 from gpolicy.impact import comparison
 from gpolicy.plan import built_in_guards, diff, plan
@@ -47,6 +47,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     count("diff", diff.diff, diff, plan)
     count("projected", diff.projected, diff, built_in_guards, changes)
     count("load_state", loaded_state.load_state, loaded_state, comparison)
+    count("cluster_data", allocator_input.cluster_data, allocator_input)
     return found
 
 
@@ -57,4 +58,20 @@ def test_a_plan_resolves_compares_and_projects_once(counted: Counter[str], tmp_p
     planned = gpolicy.plan_change(checked, state)
     assert planned.plan.changes
     assert planned.impact is not None
-    assert counted == {"resolve": 1, "diff": 1, "projected": 1, "load_state": 2}  # each side once
+    assert counted == {"resolve": 1, "diff": 1, "projected": 1, "load_state": 2, "cluster_data": 2}  # each side once
+
+
+def test_an_instance_that_fits_nowhere_and_the_moves_for_it_convert_the_cluster_once(counted: Counter[str]) -> None:
+    cluster = gpolicy.open_cluster(gpolicy.read_state(f"snapshot:{ROOT}/policies/two-groups.snapshot.json"))
+    size = "memory=1G disk=900T"
+    assert not gpolicy.place_instance(cluster, size.split()).ok
+    assert gpolicy.find_remedy(cluster, want=f"1x {size}").room is not None
+    assert counted == {"cluster_data": 1}
+
+
+def test_limits_of_the_question_are_not_those_of_the_moves() -> None:
+    state = gpolicy.read_state(f"snapshot:{ROOT}/policies/two-groups.snapshot.json")
+    limits = gpolicy.Limits(max_node_failures=0)
+    cluster = gpolicy.open_cluster(state, limits=limits)
+    assert gpolicy.place_instance(cluster, ["memory=1G", "disk=1G"]).limits[0].limits == limits
+    assert gpolicy.find_remedy(cluster).limits == gpolicy.find_remedy(gpolicy.open_cluster(state)).limits

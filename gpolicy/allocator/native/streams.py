@@ -256,7 +256,7 @@ class ClusterNumbers:
             integers += (sum(1 << _TEMPLATES[template] for template in set(policy.templates)), len(policy.minmax))
             for pair in policy.minmax:
                 # no instance is beyond MOST, so an upper bound of MOST bounds nothing more
-                integers += (*_spec(pair.min), *(min(bound, MOST) for bound in _spec(pair.max)))
+                integers += (*_spec_numbers(pair.min), *(min(bound, MOST) for bound in _spec_numbers(pair.max)))
         return integers
 
     def _tables(self) -> list[int]:
@@ -342,7 +342,7 @@ def _ascending(indices: tuple[int, ...]) -> None:
         raise UnfitError("candidates are not in the order of their indices")
 
 
-def _spec(spec: Spec) -> tuple[int, ...]:
+def _spec_numbers(spec: Spec) -> tuple[int, ...]:
     return spec.memory, spec.cpus, spec.disk_size, spec.disk_count, spec.spindle_use
 
 

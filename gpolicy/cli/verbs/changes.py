@@ -67,7 +67,7 @@ def plan(  # noqa: PLR0913 (one parameter an option)
         with_impact=impact,
         limits=gpolicy.Limits(max_node_failures=max_node_failures, cpus_after_failure=cpus_after_failure),
         what_if=suppositions.read(),
-        upgrade=None if ganeti_version is None else check_release(ganeti_version, "ganeti-version"),
+        upgrade=None if ganeti_version is None else check_release(ganeti_version, "ganeti_version"),
     )
     given = options.policy_path(path, policy)
     exit_code, base = detailed_exitcode, base_of(clusters.changed_since)

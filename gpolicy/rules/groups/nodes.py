@@ -13,7 +13,7 @@ from gpolicy.checking.rule import Hit, When, error, hit, see, warning
 from gpolicy.checking.tags import share_nodes, takes_in
 from gpolicy.findings import AMBIGUOUS, Located, Related, Span
 from gpolicy.ganeti.vocabulary import Level
-from gpolicy.guessing import MOST_ALIKE, MOST_GUESSES, is_one_slip, is_typing_slip, name_meant, node_meant
+from gpolicy.guessing import LETTERS, MOST_ALIKE, MOST_GUESSES, is_one_slip, is_typing_slip, name_meant, node_meant
 from gpolicy.policy import edits
 from gpolicy.policy.model import WILDCARD, Declared, GroupPolicy, ends, is_glob, matches, unlikely, written_out
 from gpolicy.printable import some
@@ -28,8 +28,7 @@ MOST_COMPARED: Final = 50_000
 MOST_NAMES: Final = 500_000
 """Names that patterns are written out to, to compare them."""
 _NUMBERS: Final = re.compile(r"[\[{(]([0-9]{1,2})(?:-|:|\.\.)([0-9]{1,2})[\])}]")
-_WORDS: Final = re.compile(r"\{([a-z0-9.-]++(?:,[a-z0-9.-]++)++)\}")
-_BEGINNING: Final = re.compile(r"[^\d.*?\[]*+")
+_ALTERNATIVES: Final = re.compile(r"\{([a-z0-9.-]++(?:,[a-z0-9.-]++)++)\}")
 _STEM: Final = re.compile("[a-z]{4,}(?=[^a-z])", re.IGNORECASE)
 _DOMAIN: Final = re.compile(r"(?:\[[^][]*+\]|[^.\[\]])++\.(.+)")
 _MOST_DOMAINS: Final = 20
@@ -179,7 +178,7 @@ def _copied(context: Context, groups: list[str], patterns: list[str]) -> tuple[i
     With other letters at its beginning it matches all nodes with such letters that node sets name and no group does.
     """
     for letters, names in context.once(_without_group).items():
-        guesses = [f"{letters}{_BEGINNING.sub('', pattern, count=1)}" for pattern in patterns]
+        guesses = [f"{letters}{LETTERS.sub('', pattern, count=1)}" for pattern in patterns]
         fitting = [at for at in (0, 1) if all(matches(guesses[at], name) for name in names)]
         word = re.split("[^a-z]+", letters.rstrip("-"))[-1]
         called = [at for at in fitting if word and groups[at].startswith(word)]
@@ -197,7 +196,7 @@ def _without_group(context: Context) -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
     for entry in (entry for _, unknown in unknown_in_sets(context) for entry in unknown):
         for name in written_out(entry.value) or ():
-            letters = _BEGINNING.match(name)
+            letters = LETTERS.match(name)
             found.setdefault(letters[0] if letters else "", set()).add(name)
     return found
 
@@ -262,7 +261,7 @@ def _could_meet(patterns: list[str], groups: list[str]) -> tuple[list[tuple[int,
 
 def _expanded(pattern: str) -> list[str]:
     """Return the patterns for numbers of several digits, and for the braces of a shell; none where there are none."""
-    numbers, words = _NUMBERS.search(pattern), _WORDS.search(pattern)
+    numbers, words = _NUMBERS.search(pattern), _ALTERNATIVES.search(pattern)
     found, parts = numbers or words, list[str]()
     tens: dict[str, list[str]] = {}
     for number in range(int(numbers[1]), int(numbers[2]) + 1) if numbers else ():

@@ -94,7 +94,7 @@ def test_named_twice(context: Context) -> Iterator[Hit]:
 @error("GP814", when=When.WHOLE)
 def test_unknown_node(context: Context) -> Iterator[Hit]:
     for scenario in context.policy.scenarios:
-        nodes = _nodes(context, scenario)
+        nodes = _nodes_of_test(context, scenario)
         for node in _named_nodes(scenario) if nodes is not None else ():
             if nodes is not None and node.value not in nodes:
                 hint = did_you_mean_one_of(node.value, "nodes", nodes) if nodes else "simulate the node"
@@ -104,7 +104,7 @@ def test_unknown_node(context: Context) -> Iterator[Hit]:
                 yield hit(_label(scenario), message, node.span, hint, missing=missing)
 
 
-def _nodes(context: Context, scenario: Scenario) -> set[str] | None:
+def _nodes_of_test(context: Context, scenario: Scenario) -> set[str] | None:
     """Return the nodes of the test's cluster; None where they are not known without reading it."""
     if scenario.stage.snapshot is not None:
         return None

@@ -377,7 +377,7 @@ def text_slip(context: Context) -> Iterator[Hit]:
             if tag.typed and tag.text.endswith(tuple(f"{mark}:" for mark in "/=.-")):
                 meant = f"{bare}:"
             yield from _ends(tag.label, "the tag", meant, tag.text, tag.span)
-    for what, label, name, span in _names(context):
+    for what, label, name, span in _chosen_names(context):
         yield from _ends(label, f"the name of the {what}", name, name, span)
 
 
@@ -388,7 +388,7 @@ def _ends(label: str, title: str, meant: str, text: str, span: Span) -> Iterator
         yield hit(label, f"{title} is {text!r}: what stands around {core!r} belongs to it", span, f"write {core}")
 
 
-def _names(context: Context) -> Iterator[tuple[str, str, str, Span]]:
+def _chosen_names(context: Context) -> Iterator[tuple[str, str, str, Span]]:
     """Yield the names that people choose: what each is of, its label, it itself and its place."""
     for nodes in context.policy.node_sets:
         yield "node set", nodes.label, nodes.name, nodes.document.value_span(("name",))

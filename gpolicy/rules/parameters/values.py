@@ -62,7 +62,7 @@ def _unknown_in(version: str) -> frozenset[Path]:
 
 @error("GP101", stays=REFUSED)
 def parameter_not_in_version(context: Context) -> Iterator[Hit]:
-    yield from _words(context)
+    yield from _words_of_release(context)
     unknown = _unknown_in(context.version)
     for declared, leaf in context.explicit() if unknown else ():
         parameter = parameters.parameter_at(leaf.path)
@@ -75,7 +75,7 @@ def parameter_not_in_version(context: Context) -> Iterator[Hit]:
         yield hit(declared, message, place, "leave it out, or correct ganeti_version", missing=name)
 
 
-def _words(context: Context) -> Iterator[Hit]:
+def _words_of_release(context: Context) -> Iterator[Hit]:
     for table, has_it in ((parameters.WORDS_SINCE, True), (parameters.WORDS_UNTIL, False)):
         for (path, word), release in table.items():
             for declared, leaf in context.explicit_at(path):

@@ -18,7 +18,6 @@ from gpolicy.rules.shared import lost_sizes
 
 CEILINGS: Final = {"disk-count": MAX_DISKS, "nic-count": MAX_NICS}
 _WORDS: Final = {"disk-count": "disks", "nic-count": "network interfaces"}
-_SENSIBLE: Final = sensible_ranges()
 _GIB: Final = 1024
 _USUAL: Final = 2048
 """MiB of memory for each CPU."""
@@ -160,7 +159,7 @@ def _are_exchanged(memory: int, cpus: int, each: float) -> bool:
 def _memory_of_cpu(bound: Mapping[str, int]) -> float | None:
     """Return the MiB of memory for each CPU of a bound; None where one of them says nothing, or is reported itself."""
     memory, cpus = bound["memory-size"], bound["cpu-count"]
-    sensible = _SENSIBLE["memory-size"].takes(memory) and not is_without_limit(cpus)
+    sensible = sensible_ranges()["memory-size"].takes(memory) and not is_without_limit(cpus)
     return memory / cpus if memory > 0 and cpus > 0 and sensible else None
 
 

@@ -224,7 +224,7 @@ def figure_refuses_specs(context: Context, found: Sequence[Finding]) -> Iterator
             refusals.groups.append(group)
             refusals.specs += len(context.pairs(group))
             refusals.findings.update(dict.fromkeys(gone))
-            refusals.refused.update((group.name, span) for span in _refused(_pairs(context, group), gone))
+            refusals.refused.update((group.name, span) for span in _refused_pairs(_pair_places(context, group), gone))
     said: set[Finding] = set()
     for span, refusals in decided.items():
         findings = [finding for finding in refusals.findings if finding not in said]
@@ -253,12 +253,12 @@ def _refused_groups(context: Context, about: Sequence[Finding]) -> list[GroupPol
     refused: dict[int, set[Span]] = {}  # by the list of pairs, which groups may share
     for group in context.groups if len({finding.span for finding in about if finding.span}) > 1 else ():
         if id(context.pairs(group)) not in refused:
-            refused[id(context.pairs(group))] = _refused(_pairs(context, group), about)
+            refused[id(context.pairs(group))] = _refused_pairs(_pair_places(context, group), about)
     several = len(set().union(*refused.values())) > 1
     return [group for group in context.groups if several and refused[id(context.pairs(group))]]
 
 
-def _pairs(context: Context, group: GroupPolicy) -> list[Span]:
+def _pair_places(context: Context, group: GroupPolicy) -> list[Span]:
     """Return the places of a group's pairs in their order; none lies within another."""
     return sorted(pair.span for pair in context.pairs(group))
 
@@ -274,7 +274,7 @@ def _around(place: Span | None, pairs: Sequence[Span]) -> Span | None:
     return pair if place and pair and place.lies_within(pair) else None
 
 
-def _refused(pairs: Sequence[Span], findings: Iterable[Finding]) -> set[Span]:
+def _refused_pairs(pairs: Sequence[Span], findings: Iterable[Finding]) -> set[Span]:
     return {pair for finding in findings if (pair := _around(finding.span, pairs))}
 
 
@@ -285,7 +285,7 @@ def _deciding(
 
     What takes from a node comes before what the node has. Where two figures do the same, neither decides.
     """
-    pairs = _pairs(context, group)
+    pairs = _pair_places(context, group)
     alone = _judged(context, replace(context.policy, groups={group.name: group}), judges)
     here = {(finding.span, finding.message) for finding in alone}
     own = [finding for finding in about if (finding.span, finding.message) in here]
@@ -293,7 +293,7 @@ def _deciding(
     for figures in (_taking(context, group), _having(context, group)):
         cured: list[tuple[_Figure, list[Finding]]] = []
         for figure in figures:
-            still = _refused(pairs, _judged(context, figure.without, judges))
+            still = _refused_pairs(pairs, _judged(context, figure.without, judges))
             gone = [item for item in own if (pair := _around(item.span, pairs)) and pair not in still]
             cured.append((figure, gone))
         most = max((len(gone) for _, gone in cured), default=0)

@@ -113,7 +113,7 @@ def specs_without_order(context: Context) -> Iterator[Hit]:
 
 def _apart(context: Context) -> Iterator[tuple[Declared, Pair, Pair]]:
     """Yield each two pairs of a list that share no sizes (others are GP201 to GP204)."""
-    return (found for found in _compared(context) if found[1].overlap(found[2]) is None)
+    return (found for found in _compared_pairs(context) if found[1].overlap(found[2]) is None)
 
 
 @information("GP219")
@@ -188,7 +188,7 @@ def _reach(pair: Pair, name: str) -> float:
     return pair.maximum[name] / max(pair.minimum[name], 1)
 
 
-def _compared(context: Context) -> Iterator[tuple[Declared, Pair, Pair]]:
+def _compared_pairs(context: Context) -> Iterator[tuple[Declared, Pair, Pair]]:
     """Yield each two pairs of a list, in the list's order."""
     for declared, _, pairs in context.minmax():
         yield from ((declared, first, second) for first, second in combinations(comparable(pairs), 2))
@@ -196,7 +196,7 @@ def _compared(context: Context) -> Iterator[tuple[Declared, Pair, Pair]]:
 
 def _overlaps(context: Context, *, touching: bool) -> Iterator[tuple[Declared, Pair, Pair, str]]:
     """Yield each two pairs that overlap, neither within the other, with what both allow: one size only, or more."""
-    for declared, first, second in _compared(context):
+    for declared, first, second in _compared_pairs(context):
         region, nested = first.overlap(second), first.contains(second) or second.contains(first)
         if region is not None and not nested and _touch(region, first, second) is touching:
             yield declared, first, second, f"both allow {describe_region(region)}"
@@ -288,7 +288,7 @@ def _touch(region: Mapping[str, tuple[int, int]], first: Pair, second: Pair) -> 
 
 @warning("GP203")
 def spec_contained(context: Context) -> Iterator[Hit]:
-    for declared, first, second in _compared(context):
+    for declared, first, second in _compared_pairs(context):
         inner, outer = (second, first) if first.contains(second) else (first, second)
         if outer.contains(inner) and not inner.same_as(outer):
             message = f"{inner.title} lies inside {outer.title}: it allows nothing more"
@@ -298,7 +298,7 @@ def spec_contained(context: Context) -> Iterator[Hit]:
 
 @warning("GP204")
 def spec_duplicate(context: Context) -> Iterator[Hit]:
-    for declared, first, second in _compared(context):
+    for declared, first, second in _compared_pairs(context):
         if first.same_as(second):
             message = f"{second.title} has the bounds of {first.title}"
             leaf, fix = second.leaf, None

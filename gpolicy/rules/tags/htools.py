@@ -22,7 +22,7 @@ from gpolicy.policy.model import OwnedPrefix
 from gpolicy.printable import some
 from gpolicy.rules.tags import domains
 
-_LONGEST: Final = 128
+_LONGEST_TAG: Final = 128
 _REPAIR: Final = "ganeti:watcher:autorepair:"
 _REPAIR_TYPES: Final = ("fix-storage", "migrate", "failover", "reinstall")
 _STANDBY: Final = "htools:standby:"
@@ -36,9 +36,9 @@ _RAW: Final = ("iextags", "desiredlocation")
 @error("GP501", stays=REFUSED)
 def tag_grammar(context: Context) -> Iterator[Hit]:
     for tag in context.tags:
-        if len(tag.text) > _LONGEST:
+        if len(tag.text) > _LONGEST_TAG:
             message = f"the tag has {len(tag.text)} characters: {tag.text[:40]}…"
-            yield hit(tag.label, message, tag.span, f"a tag has at most {_LONGEST}")
+            yield hit(tag.label, message, tag.span, f"a tag has at most {_LONGEST_TAG}")
         elif not re.fullmatch(r"[A-Za-z0-9_.+*/:@-]+", tag.text):
             message = f"{tag.text!r} has characters that a tag cannot have"
             yield hit(tag.label, message, tag.span, "use A-Z a-z 0-9 _ . + * / : @ -")

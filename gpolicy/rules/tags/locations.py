@@ -81,9 +81,9 @@ def _copied(
     Its name says another value of the domain.
     """
     found = {place for node in nodes for text in node.of(domain) if (place := node.tags[text])}
-    own, words = sorted(found, key=lambda place: place[1]), _words(tag)
-    like = [item for item in own if words - {domain} <= _words(item[0])]
-    copy = next((item for item in reversed(own) if item not in like and (like or domain in _words(item[0]))), None)
+    own, words = sorted(found, key=lambda place: place[1]), _split(tag)
+    like = [item for item in own if words - {domain} <= _split(item[0])]
+    copy = next((item for item in reversed(own) if item not in like and (like or domain in _split(item[0]))), None)
     other = next((item for item in own if copy and item[0] != copy[0]), None)
     if copy is None or other is None:
         return copy, "", ()
@@ -95,7 +95,7 @@ def _copied(
     return copy, f"is {meant} meant? Else {_SHARED}" if is_clear else "", related
 
 
-def _words(text: str) -> set[str]:
+def _split(text: str) -> set[str]:
     return set(re.split("[^a-z0-9]", text.lower()))
 
 
