@@ -63,8 +63,9 @@ def line_schema(document: Document) -> Schema:
     branches = []
     for event in events:
         branch = writer.part_schema(event)
-        branch["properties"] = {"event": {"const": event.name}, **branch["properties"]}
-        branches.append({name: value for name, value in branch.items() if name != "type"})
+        name = {"const": event.name, "description": whole["properties"]["event"]["description"]}
+        branch["properties"] = {"event": name, **branch["properties"]}
+        branches.append({key: value for key, value in branch.items() if key != "type"})
     whole["properties"]["event"] |= {"enum": [event.name for event in events]}
     return {
         "$schema": "http://json-schema.org/draft-07/schema#",
