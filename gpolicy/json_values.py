@@ -52,6 +52,7 @@ LENGTH: Final = {**COUNT}
 FROM_ONE: Final = {"type": "integer", "minimum": 1}
 TEXTS: Final = {"type": "array", "items": {"type": "string"}}
 NOT_EMPTY: Final = {"type": "string", "minLength": 1}
+DIGEST: Final = {"type": "string", "pattern": "^sha256:[0-9a-f]{64}$"}
 ANYTHING: Final[dict[str, Any]] = {}
 READY: Final[dict[str, Any]] = {}
 """Any value that is made of JSON's own types already."""
@@ -193,3 +194,32 @@ def version_key(version: str) -> Key:
     """Return the key with the version of a document: readers take any minor one."""
     pattern = f"^{version.partition('.')[0]}\\.[0-9]+$"
     return Key({"type": "string", "pattern": pattern}, lambda _: version)
+
+
+@dataclass(frozen=True, slots=True)
+class OwnFile:
+    """A kind of file that gpolicy writes and reads again: its `kind`, the `version` of its format, and its name.
+
+    Messages call it `noun`. If it is `exact`, no other version is read, else each minor version that is not `unread`.
+    """
+
+    kind: str
+    version: str
+    noun: str
+    exact: bool = False
+    unread: tuple[str, ...] = ()
+
+    @property
+    def head(self) -> dict[str, Key]:
+        """The keys with the version and the kind."""
+        return {"format_version": version_key(self.version), "kind": Key({"const": self.kind}, lambda _: self.kind)}
+
+    def is_kind_of(self, fields: Mapping[str, Any]) -> bool:
+        """Return whether the content of a file has this kind."""
+        return bool(fields.get("kind") == self.kind)
+
+    def reads(self, version: str) -> bool:
+        """Return whether files of a version are read."""
+        major, _, minor = version.partition(".")
+        is_near = major == self.version.partition(".")[0] and minor not in self.unread
+        return version == self.version if self.exact else is_near

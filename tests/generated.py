@@ -10,6 +10,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+from gpolicy.apply.plan_run import JOURNAL_DOCUMENT
 from gpolicy.checking.baseline import BASELINE_DOCUMENT
 from gpolicy.cli.many_clusters import CLUSTERS_DOCUMENT
 from gpolicy.report.capacity_json import CAPACITY_DOCUMENT, COMPARED_DOCUMENT
@@ -26,8 +27,9 @@ from gpolicy.report.show_answer import SHOW_DOCUMENT
 from gpolicy.report.size_answer import SIZE_DOCUMENT
 from gpolicy.report.suggest_answer import SUGGEST_DOCUMENT
 from gpolicy.report.waves_answer import WAVES_DOCUMENT
+from gpolicy.rollout.rollout_run import ROLLOUT_DOCUMENT
 from scripts.reference.nodes_picture import nodes_picture
-from scripts.reference.output_schemas import output_schema
+from scripts.reference.output_schemas import line_schema, output_schema
 from scripts.reference.pages import pages
 from scripts.reference.settings_schema import FILE_NAME, settings_schema
 from scripts.schemas.documents import schemas
@@ -56,6 +58,7 @@ OUTPUTS = {
     "suggest": SUGGEST_DOCUMENT,
     "test": TEST_DOCUMENT,
 }
+JOURNALS = {"journal": JOURNAL_DOCUMENT, "rollout-journal": ROLLOUT_DOCUMENT}
 
 
 def schema_files() -> dict[str, str]:
@@ -63,6 +66,7 @@ def schema_files() -> dict[str, str]:
     made = {**schemas(), FILE_NAME: settings_schema()}
     files = {name: json.dumps(schema, indent=2, ensure_ascii=False) for name, schema in made.items()}
     files |= {f"output/{name}.json": _laid_out(output_schema(document)) for name, document in OUTPUTS.items()}
+    files |= {f"output/{name}.json": _laid_out(line_schema(document)) for name, document in JOURNALS.items()}
     return {f"schemas/{name}": f"{text}\n" for name, text in files.items()}
 
 

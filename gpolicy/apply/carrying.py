@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Final, TypeVar
 
-from gpolicy.apply import jobs, work
-from gpolicy.apply.journals import EventName, JournalError, JournalFile
+from gpolicy.apply import jobs, journals, work
 from gpolicy.errors import ExitCode, GpolicyError, InputError, UnreachableError, argument
 from gpolicy.plan.effects import Effect, carried_out, written
 from gpolicy.plan.step import Procedure
@@ -57,7 +56,7 @@ class Carrier:
     patience: jobs.Patience = field(default_factory=jobs.Patience)
     stop: jobs.StopRequests = field(default_factory=jobs.StopRequests)
     lock_is_lost: Callable[[], bool] = lambda: False
-    journal: JournalFile = field(init=False)
+    journal: journals.JournalFile = field(init=False)
     known: work.Sight = field(init=False)
     cluster: work.ClusterIdentity = field(init=False)
     mark: str = field(init=False)
@@ -156,13 +155,13 @@ class Carrier:
     def _attempt(self, task: work.Task, number: int) -> jobs.JobOutcome:
         """Start a job and wait for it. One that is lost sight of is looked for until Ganeti tells what became of it."""
         mark = f"{self.mark}-{task.key}-{secrets.token_hex(6)}"
-        route = self.runner.route.value
-        self.journal.write(EventName.STARTED, step=task.key, title=task.title, mark=mark, attempt=number, route=route)
+        job = {"mark": mark, "attempt": number, "route": self.runner.route}
+        self.journal.write(journals.STARTED, {"step": task.key, "title": task.title, **job})
         try:
             outcome = self.runner.run(task.command, mark, self._watch(task))
             if outcome.result is jobs.JobResult.UNKNOWN:
                 outcome = self.resolve(task, mark, outcome.job, outcome)
-        except JournalError as error:
+        except journals.JournalError as error:
             begun = f"step {task.key} ({task.title}) has begun, and its job goes on in Ganeti"
             raise CarryingError(f"{error.message}; {begun}") from None
         return outcome
@@ -228,7 +227,7 @@ class Carrier:
 
     def _watch(self, task: work.Task) -> jobs.Watch:
         def job(number: int) -> None:
-            self.journal.write(EventName.JOB, step=task.key, job=number)
+            self.journal.write(journals.SUBMITTED, {"step": task.key, "job": number})
             self.say(f"  job {number}", Tone.PLAIN)
 
         def message(text: str) -> None:
@@ -236,7 +235,7 @@ class Carrier:
                 return
             self._silent = self.journal.is_long
             text = "the journal is too long for more messages" if self._silent else clipped(text, _LONGEST_MESSAGE)
-            self.journal.write(EventName.MESSAGE, step=task.key, text=text)
+            self.journal.write(journals.MESSAGE, {"step": task.key, "text": text})
             self.message(text)
 
         return jobs.Watch(job, message, self.note)
@@ -318,21 +317,22 @@ class Carrier:
 
     def found_done(self, task: work.Task, *, ran: bool = False) -> None:
         """Write into the journal that a step is done; `ran` is false if it was found done."""
-        self.journal.write(EventName.DONE, step=task.key, found=not ran, serials={**written_serials(task, self.known)})
+        found = {"found": not ran, "serials": written_serials(task, self.known)}
+        self.journal.write(journals.DONE, {"step": task.key, **found})
 
     def found_failed(self, task: work.Task, outcome: jobs.JobOutcome, sight: work.Sight) -> list[Effect]:
         """Write into the journal that an attempt failed; return what Ganeti did all the same, as far as it is seen."""
         effects = task.command.effects
         there = [effect for effect in work.effects_there(effects, sight) if effect.before != effect.after]
         seen = [effect for effect in there if sight.shows(effect.object, effect.path)]
-        self.journal.write(
-            EventName.FAILED,
-            step=task.key,
-            reason=_why(outcome),
-            done=[effect_name(effect) for effect in seen],
-            missing=[effect_name(effect) for effect in work.effects_missing(effects, sight)],
-            serials={} if outcome.job is None else {**written_serials(task, sight)},
-        )
+        found = {
+            "step": task.key,
+            "reason": _why(outcome),
+            "done": [effect_name(effect) for effect in seen],
+            "missing": [effect_name(effect) for effect in work.effects_missing(effects, sight)],
+            "serials": {} if outcome.job is None else written_serials(task, sight),
+        }
+        self.journal.write(journals.FAILED, found)
         return seen
 
 

@@ -1,5 +1,6 @@
 """A journal: its events as JSON lines, the history that follows from them, and its file.
 
+Each event is a shape with a name: its line, its schema in `schemas/output/` and the reference page follow from that.
 Every event is written, and on disk, before what it announces begins. So whatever kills a run, its journal never
 knows less than: which step may have begun, and under which mark Ganeti's jobs can be searched for it.
 
@@ -16,20 +17,21 @@ import os
 import re
 import socket
 import stat
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from gpolicy import __version__
 from gpolicy.apply.jobs import Runner
 from gpolicy.cluster.json_input import parse_json
 from gpolicy.cluster.record import Record
 from gpolicy.errors import GpolicyError, InputError, RequestError, argument
-from gpolicy.ganeti.vocabulary import Value
+from gpolicy.ganeti.commands import Route
+from gpolicy.json_values import FROM_ONE, NOT_EMPTY, TEXTS, Key, OwnFile, Shape
 from gpolicy.opening import hidden_name, read_below, real_path, reason, sync_directory
 from gpolicy.plan.step import Procedure
 from gpolicy.printable import free_name
@@ -52,9 +54,25 @@ class ChainEnd:
     checksum: str = ""
 
 
-def event_line(name: StrEnum, fields: Mapping[str, Value], before: str) -> tuple[bytes, str]:
+LINE: Final = Shape(dict).with_keys(
+    event=str,
+    time={"type": "string", "pattern": r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+\+00:00$"},
+    chain={"type": "string", "pattern": "^[0-9a-f]{64}$"},
+)
+"""What each line has beside the fields of its event."""
+
+
+def begin_event(run: type, file: OwnFile, names: str, **keys: Any) -> Shape:
+    """Return the event that begins a `run` in a file: its head, the keys of the run, and which process runs."""
+    resumed, gpolicy = Key(bool, lambda run: run.history is not None), Key(str, lambda _: __version__)
+    who = {"pid": Key(int, lambda _: os.getpid()), "host": Key(str, lambda _: socket.gethostname())}
+    every = {**file.head, "gpolicy": gpolicy, "resumed": resumed, **who}
+    return Shape(run, BEGIN).with_keys(f"kind format_version gpolicy {names} pid host", **every, **keys)
+
+
+def event_line(name: str, fields: Mapping[str, Any], before: str) -> tuple[bytes, str]:
     """Return an event as one line, and its checksum; `before` is that of the line before it, empty for the first."""
-    text = json.dumps({"event": name.value, **fields}, ensure_ascii=True, allow_nan=False).encode()
+    text = json.dumps({"event": name, **fields}, ensure_ascii=True, allow_nan=False).encode()
     checksum = _checksum(text, before)
     return text[:-1] + f', "chain": "{checksum}"}}\n'.encode(), checksum
 
@@ -73,27 +91,20 @@ def read_chain(data: bytes, where: str, right_format: Callable[[Record], None]) 
     checksum, ending = "", b""
     cut_short = False
     *lines, rest = data.split(b"\n")
-    for number, line in enumerate(lines, start=1):
-        place = f"{where}:{number}"
-        if line.endswith(_CUT_SHORT):
+    for number, line in enumerate([*lines, rest] if rest else lines, start=1):
+        place, has_end = f"{where}:{number}", number <= len(lines)
+        if has_end and line.endswith(_CUT_SHORT):
             cut_short = True
             continue
         event = _event(line, checksum, place, None if events else right_format)
-        if event is None or (cut_short and event.fields.get("event") != BEGIN):
+        if event is None and not has_end and _event(line[:-1], checksum, place, None) is None:
+            ending = _CUT_SHORT + b"\n"
+            break
+        if event is None or (has_end and cut_short and event.fields.get("event") != BEGIN):
             raise _damaged(place)
         cut_short = False
         events.append(event)
-        checksum = event.text("chain")
-    if rest:
-        place = f"{where}:{len(lines) + 1}"
-        event = _event(rest, checksum, place, None if events else right_format)
-        if event is not None:  # only the end of the line is missing
-            events.append(event)
-            checksum, ending = event.text("chain"), b"\n"
-        elif _event(rest[:-1], checksum, place, None) is not None:
-            raise _damaged(place)
-        else:
-            ending = _CUT_SHORT + b"\n"
+        checksum, ending = event.text("chain"), b"" if has_end else b"\n"
     if not events:
         raise InputError(f"{where}: holds no event of a journal", hint=DISTRUSTED)
     if events[0].fields.get("event") != BEGIN:
@@ -127,10 +138,6 @@ def _event(line: bytes, before: str, place: str, right_format: Callable[[Record]
     return event
 
 
-KIND: Final = "gpolicy-journal"
-FORMAT_VERSION: Final = "1.1"
-
-
 class Direction(StrEnum):
     """Whether a run carries the plan out or takes it back."""
 
@@ -146,16 +153,19 @@ class Fate(StrEnum):
     FAILED = "failed"
 
 
-class EventName(StrEnum):
-    """The kinds of lines."""
+JOURNAL_FILE: Final = OwnFile("gpolicy-journal", "1.1", "a journal", unread=("", "0"))  # 1.0 had no checksums
 
-    BEGIN = BEGIN
-    STARTED = "step-started"
-    JOB = "step-job-submitted"
-    MESSAGE = "step-message"
-    DONE = "step-done"
-    FAILED = "step-failed"
-    END = "end"
+STARTED: Final = Shape(dict, "step-started").with_keys(
+    step=NOT_EMPTY, title=str, mark=str, attempt=FROM_ONE, route=Route
+)
+SUBMITTED: Final = Shape(dict, "step-job-submitted").with_keys(step=NOT_EMPTY, job=FROM_ONE)
+MESSAGE: Final = Shape(dict, "step-message").with_keys(step=NOT_EMPTY, text=str)
+DONE: Final = Shape(dict, "step-done").with_keys(step=NOT_EMPTY, found=bool, serials=Mapping[str, int])
+FAILED: Final = Shape(dict, "step-failed").with_keys(
+    step=NOT_EMPTY, reason=str, done=TEXTS, missing=TEXTS, serials=Mapping[str, int]
+)
+STEP_EVENTS: Final = (STARTED, SUBMITTED, MESSAGE, DONE, FAILED)
+END: Final = Shape(dict, "end").with_keys(outcome={"enum": ["done", "failed", "stopped"]})
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,60 +207,49 @@ def mark_start(plan_digest: str, journal: str) -> str:
 
 def read_history(data: bytes, where: str) -> RunHistory:
     """Return the history in the content of a journal. Raise InputError, which begins with `where`, if it is not one."""
-    events, end = read_chain(data, where, _right_format)
+    events, end = read_chain(data, where, right_format)
     history: RunHistory | None = None
     for event in events:  # the first one begins a run
         name = event.text("event")
-        if history is None or name == EventName.BEGIN:
+        if history is None or name == BEGIN:
             history = _begun(history, event)
-        elif name == EventName.END:
+        elif name == END.name:
             history = replace(history, ended=event.text("outcome"))
-        elif name != EventName.MESSAGE and name in set(EventName):  # a later 1.x may have more events
-            history = _with_step(history, EventName(name), event)
+        elif name in (STARTED.name, SUBMITTED.name, DONE.name, FAILED.name):  # a later 1.x may have more events
+            history = _with_step(history, name, event)
     assert history is not None  # noqa: S101 (a chain has an event)
     return replace(history, end=end)
 
 
-def _with_step(history: RunHistory, name: EventName, event: Record) -> RunHistory:
+def _with_step(history: RunHistory, name: str, event: Record) -> RunHistory:
     key = event.name("step")
     attempts = dict(history.attempts)
-    if name is EventName.STARTED:
+    if name == STARTED.name:
         mark = event.text("mark")
         attempts.pop(key, None)  # the last attempt stands last
         return replace(history, attempts={**attempts, key: StepAttempt(mark)}, marks=history.marks | {mark})
     if key not in attempts:
         raise InputError(f"{event.where}: step {key[:20]!r} has not begun")
-    if name is EventName.JOB:
+    if name == SUBMITTED.name:
         job = event.whole("job")
         attempts[key] = replace(attempts[key], job=job)
         return replace(history, attempts=attempts, jobs=history.jobs | {job})
-    fate = Fate.DONE if name is EventName.DONE else Fate.FAILED
+    fate = Fate.DONE if name == DONE.name else Fate.FAILED
     attempts[key] = replace(attempts[key], fate=fate, did=event.texts("done"))
     written = event.record("serials")
     serials = {**history.serials, **{object_: written.whole(object_) for object_ in written.fields}}
     return replace(history, attempts=attempts, serials=serials)
 
 
-def _right_format(event: Record) -> None:
-    """Raise InputError for a journal that is not of our format. Lines of format 1.0 had no checksum."""
-    check_format(event, KIND, FORMAT_VERSION, "a journal", ("", "0"))
-
-
-def check_format(event: Record, kind: str, version: str, what: str, refused: Collection[str]) -> None:
-    """Raise InputError for the beginning of a run in a file that is not `what`, or of a minor version in `refused`."""
-    major, _, minor = event.text("format_version").partition(".")
-    if event.fields.get("kind") != kind or major != version.partition(".")[0] or minor in refused:
-        raise InputError(f"{event.where}: is not {what} of format {version}", hint=DISTRUSTED)
-
-
-def direction_of(event: Record) -> Direction:
-    """Return the direction of the run that an event begins."""
-    return event.choice("direction", Direction)
+def right_format(event: Record, file: OwnFile = JOURNAL_FILE) -> None:
+    """Raise InputError for the beginning of a run in a file of another kind, or of a version that is not read."""
+    if not file.reads(event.text("format_version")) or not file.is_kind_of(event.fields):
+        raise InputError(f"{event.where}: is not {file.noun} of format {file.version}", hint=DISTRUSTED)
 
 
 def _begun(history: RunHistory | None, event: Record) -> RunHistory:
-    _right_format(event)
-    direction = direction_of(event)
+    right_format(event)
+    direction = event.choice("direction", Direction)
     if history is None:
         return RunHistory(id=event.name("journal"), plan_digest=event.text("plan_digest"), direction=direction)
     if (event.text("plan_digest"), event.text("journal")) != (history.plan_digest, history.id):
@@ -275,10 +274,12 @@ class JournalFile:
         self._descriptor = descriptor
         self._end = end
 
-    def write(self, name: StrEnum, **fields: Value) -> None:
-        """Append an event with the time (UTC). Raise JournalError if it did not get to the disk."""
+    def write(self, event: Shape, value: Any) -> None:
+        """Append an event, of a value of its kind, with the time (UTC). Raise JournalError if it is not on the disk."""
+        if event.kind is dict and (unknown := value.keys() - event.keys.keys()):
+            raise TypeError(f"{event.name} has no {', '.join(sorted(unknown))}")
         time = datetime.now(UTC).isoformat(timespec="milliseconds")
-        line, checksum = event_line(name, {"time": time, **fields}, self._end.checksum)
+        line, checksum = event_line(event.name, {"time": time, **event(value)}, self._end.checksum)
         self._append(self._end.ending + line)
         self._end = ChainEnd(checksum=checksum)
 
@@ -311,9 +312,7 @@ def journal_path(plan: Path) -> Path:
     return plan.with_name(f"{stem}.journal.jsonl")
 
 
-def begin_run(
-    path: Path, end: ChainEnd | None, name: StrEnum, *, kind: str, format_version: str, **fields: Value
-) -> JournalFile:
+def begin_run(path: Path, end: ChainEnd | None, event: Shape, run: Any) -> JournalFile:
     """Return a journal, with the first event of a run on disk. It goes on at `end`; None makes a new one, mode 0600.
 
     A new one appears under its name with that event, so no journal has less. Raise RequestError if the file is there
@@ -323,8 +322,7 @@ def begin_run(
     try:
         journal = JournalFile(path, _opened(path) if end else os.open(beside, _NEW, 0o600), end or ChainEnd())
         try:
-            who: dict[str, Value] = {"pid": os.getpid(), "host": socket.gethostname()}
-            journal.write(name, kind=kind, format_version=format_version, gpolicy=__version__, **fields, **who)
+            journal.write(event, run)
             if not end:
                 _take_place(path, beside)
         except BaseException:

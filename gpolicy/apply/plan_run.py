@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Final
 
 from gpolicy.apply import journals, work
 from gpolicy.apply.carrying import ApplyError, Carrier, CarryingError, HaltedError, effect_name, told, written_serials
@@ -19,6 +20,7 @@ from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import GpolicyError, RequestError, argument
 from gpolicy.ganeti.releases import release_of, unknown_release
 from gpolicy.impact.declared_guards import judge_declared_again
+from gpolicy.json_values import DIGEST, LENGTH, Document, Key
 from gpolicy.plan.built_in_guards import GuardResult, judge_again
 from gpolicy.plan.changes import NAME, words
 from gpolicy.plan.effects import Effect, Progress, written
@@ -332,33 +334,36 @@ class PlanRun(Carrier):
         self.mark = journals.mark_start(self.plan.digest, self._journal_id)
         self.cluster = work.ClusterIdentity(state.name, state.cluster.identity.uuid)
         self.known = work.Sight.of(state, instances=self.plan.moves_instances)
-        self.journal = journals.begin_run(
-            self.journal_file,
-            None if self.history is None else self.history.end,
-            journals.EventName.BEGIN,
-            kind=journals.KIND,
-            format_version=journals.FORMAT_VERSION,
-            journal=self._journal_id,
-            direction=self.direction.value,
-            resumed=self.history is not None,
-            plan_digest=self.plan.digest,
-            signer=self.plan.signer,
-            cluster=self.plan.cluster,
-            destination=self.runner.destination,
-            steps=len(self.plan.steps),
-        )
+        end = None if self.history is None else self.history.end
+        self.journal = journals.begin_run(self.journal_file, end, RUN_BEGUN, self)
         try:
             yield
-            self.journal.write(journals.EventName.END, outcome="done")
+            self.journal.write(journals.END, {"outcome": "done"})
         except BaseException as error:
             outcome = "stopped" if isinstance(error, HaltedError) else "failed"
             with suppress(journals.JournalError):
-                self.journal.write(journals.EventName.END, outcome=outcome)
+                self.journal.write(journals.END, {"outcome": outcome})
             if isinstance(error, journals.JournalError):
                 raise CarryingError(error.message) from None
             raise
         finally:
             self.journal.close()
+
+
+RUN_BEGUN: Final = journals.begin_event(
+    PlanRun,
+    journals.JOURNAL_FILE,
+    "journal direction resumed plan_digest signer cluster destination steps",
+    journal=Key({"type": "string", "pattern": "^[0-9a-f]{8}$"}, "_journal_id"),
+    plan_digest=Key(DIGEST, "plan.digest"),
+    signer="plan.signer",
+    cluster="plan.cluster",
+    destination="runner.destination",
+    steps=Key(LENGTH, "plan.steps"),
+)
+JOURNAL_DOCUMENT: Final = Document(
+    "One line of the journal of gpolicy apply", journals.LINE, (RUN_BEGUN, *journals.STEP_EVENTS, journals.END)
+)
 
 
 @dataclass(slots=True)

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -15,7 +16,7 @@ from typing import Any
 from gpolicy.apply.carrying import ApplyError
 from gpolicy.apply.job_runners import CommandRunner, open_runner
 from gpolicy.apply.jobs import Patience, Runner, StopRequests
-from gpolicy.apply.journals import Direction, RunHistory, clear_away, history_for, journal_path
+from gpolicy.apply.journals import Direction, clear_away, history_for, journal_path
 from gpolicy.apply.lock import local_lock, lock_directory, lock_name, remote_lock
 from gpolicy.apply.plan_run import Intention, PlanRun, can_be_carried, right_cluster
 from gpolicy.apply.work import FinalLook, LeafDifference, path_text
@@ -100,14 +101,15 @@ def run_plan(
     """
     journal = request.journal_file
     direction = Direction.ROLLBACK if request.rollback else Direction.APPLY
-    can_be_carried(plan, runner, direction, _history(request, plan, journal))
+    read_history = partial(history_for, plan, journal, resume=request.resume, rollback=request.rollback)
+    can_be_carried(plan, runner, direction, read_history())
     with working(f"reading {request.destination}"):
         first = runner.glance()
     right_cluster(plan, first)
     if not plan.steps:
         return None
     with _locks(runner, first.name, first.cluster.identity.uuid) as lock_is_lost:
-        history = _history(request, plan, journal)  # as it is under the lock
+        history = read_history()  # as it is under the lock
         if history is not None and history.plan_digest != plan.digest:
             kept = clear_away(history, journal, runner, plan.noun)
             complain(f"{journal} was the journal of an earlier {plan.noun}; it is kept as {kept.name}", None)
@@ -137,10 +139,6 @@ def read_for(request: ApplyRequest, plan: Procedure, runner: Runner) -> ClusterS
         if isinstance(plan, Plan) and measures_nodes(plan):
             return read_state(request.destination, request.options)
         return runner.read()
-
-
-def _history(request: ApplyRequest, plan: Procedure, journal: Path) -> RunHistory | None:
-    return history_for(plan, journal, resume=request.resume, rollback=request.rollback)
 
 
 @contextmanager

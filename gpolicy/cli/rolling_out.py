@@ -176,21 +176,16 @@ def _run(rollout: _Rollout, hands: SideBySide, stop: SharedStopRequests, display
 
 def _refuse_other_journals(rollout: _Rollout, history: rollout_run.RolloutHistory | None) -> None:
     """Raise if journals of clusters are not those of this roll-out, or are gone."""
-    found = {name: member.journal() for name, member in rollout.members.items()}
+    members = rollout.members
+    found = {name: member.journal() for name, member in members.items()}
     if rollout.request.resume or rollout.request.rollback:
-        others = [
-            name
-            for name, journal in found.items()
-            if journal is not None and journal.plan_digest != rollout.members[name].digest
-        ]
+        others = [name for name, item in found.items() if item and item.plan_digest != members[name].digest]
         if others:
             message = f"the plan that was begun is another one than is there now: {some(others)}"
             raise UsageError(message, hint="put the plan back, or make fresh plans of all clusters")
     if history is not None:
-        lost = rollout_run.lost_journals(
-            history, {name: journal.id if journal else None for name, journal in found.items()}
-        )
-        if lost:
+        ids = {name: item.id if item else None for name, item in found.items()}
+        if lost := rollout_run.lost_journals(history, ids):
             message = f"the journals of these clusters are gone, or are others than the roll-out saw: {some(lost)}"
             raise InputError(message, hint="put them back, or look at the clusters and make fresh plans")
 

@@ -25,7 +25,7 @@ from gpolicy.errors import GpolicyError, InputError, about
 from gpolicy.ganeti.parameters import fill, position, unflatten
 from gpolicy.ganeti.releases import RELEASE_FILE, is_release, release_of
 from gpolicy.ganeti.vocabulary import Level, Value, Values
-from gpolicy.json_values import plain
+from gpolicy.json_values import OwnFile, plain
 from gpolicy.opening import write_private
 from gpolicy.provenance import is_time
 
@@ -210,9 +210,7 @@ def _node_name(uuid: str, names: dict[str, str], where: str) -> str:
     return names[uuid]
 
 
-KIND = "gpolicy-snapshot"
-FORMAT_VERSION = "1.3"
-DIGEST_PREFIX = "sha256:"
+SNAPSHOT_FILE = OwnFile("gpolicy-snapshot", "1.3", "a snapshot of gpolicy")
 
 
 def write_snapshot(observed: state.ClusterState, path: FilePath, *, taken_at: str | None = None) -> None:
@@ -231,8 +229,8 @@ def dump_snapshot(observed: state.ClusterState, *, taken_at: str | None = None) 
         if group.effective == fill(group.own, observed.cluster.own, Level.GROUP):
             del groups[name]["effective"]
     document = {
-        "format_version": FORMAT_VERSION,
-        "kind": KIND,
+        "format_version": SNAPSHOT_FILE.version,
+        "kind": SNAPSHOT_FILE.kind,
         "source": observed.source,
         "taken_at": observed.snapshot.taken_at if observed.snapshot else taken_at,
         "name": observed.name,
@@ -264,13 +262,11 @@ def parse_snapshot(data: bytes, where: str) -> state.ClusterState:
         document = Record.of(parse_json(data, where), where)
     except InputError as error:
         raise InputError(error.message, hint=error.hint or _WRITE_ONE) from None
-    if document.fields.get("kind") != KIND:
-        kind = document.fields.get("kind")
+    if (kind := document.fields.get("kind")) != SNAPSHOT_FILE.kind:
         found = f", but {shown(kind)}" if isinstance(kind, str) else ""
-        raise InputError(f"{where}: not a snapshot of gpolicy{found}", hint=_WRITE_ONE)
-    version = document.text("format_version")
-    if version.split(".")[0] != FORMAT_VERSION.split(".", maxsplit=1)[0]:
-        raise InputError(f"{where}: is of format {version!r}, this gpolicy reads {FORMAT_VERSION}")
+        raise InputError(f"{where}: not {SNAPSHOT_FILE.noun}{found}", hint=_WRITE_ONE)
+    if not SNAPSHOT_FILE.reads(version := document.text("format_version")):
+        raise InputError(f"{where}: is of format {version!r}, this gpolicy reads {SNAPSHOT_FILE.version}")
     cluster = assembly.read_part(state.ClusterObject, document.record("cluster"))
     observed = state.ClusterState(
         source=document.text("source"),
@@ -319,7 +315,7 @@ def state_digest(observed: state.ClusterState, *, besides: Iterable[state.Unread
             name: {key: _plain(getattr(item, key)) for key in _IN_DIGEST} for name, item in observed.instances.items()
         },
     }  # fmt: skip
-    return DIGEST_PREFIX + hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+    return "sha256:" + hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 _NOT_IN_DIGEST = (

@@ -20,7 +20,7 @@ from gpolicy.errors import ExitCode, GpolicyError, argument
 from gpolicy.findings import Finding, Severity, told
 from gpolicy.ganeti.commands import RapiCall
 from gpolicy.ganeti.releases import release_of
-from gpolicy.json_values import ANYTHING, LENGTH, NOT_EMPTY, PLACE, TEXTS, Key, Many, Maybe, Shape, plain, version_key
+from gpolicy.json_values import DIGEST, LENGTH, NOT_EMPTY, PLACE, TEXTS, Key, Many, Maybe, OwnFile, Shape, plain
 from gpolicy.plan import changes
 from gpolicy.plan.built_in_guards import GuardResult, can_be_allowed, judge, objections, outlook
 from gpolicy.plan.changes import WHOLE, Change, LeftOut, NotCompared, Objection, Part, left_out
@@ -231,10 +231,8 @@ def _content(declared: Declared) -> dict[str, object]:
     return content
 
 
-FORMAT_VERSION: Final = "1.7"
-KIND: Final = "gpolicy-plan"
+PLAN_FILE: Final = OwnFile("gpolicy-plan", "1.7", "a plan", exact=True)
 
-_DIGEST: Final = {"type": "string", "pattern": "^sha256:[0-9a-f]{64}$"}
 _OBJECT_NAME: Final = {"type": "string", "pattern": "^(cluster$|group/|node/)"}
 _KEYS: Final = {**TEXTS, "minItems": 1}
 """A path, key by key."""
@@ -260,7 +258,7 @@ OBSERVED: Final = Shape(Observed, "observed").with_keys(
     uuid="identity.uuid",
     serial_no="identity.serial_no",
     values=Key(
-        Many(Shape(tuple).with_keys(keys=Key(_KEYS, 0), value=Key(ANYTHING, 1))),
+        Many(Shape(tuple).with_keys(keys=Key(_KEYS, 0), value=Key({}, 1))),
         lambda item: list(item.values.items()),
     ),
 )
@@ -312,17 +310,14 @@ ANSWER_KEY: Final = Key({"type": "object"}, lambda _: None, sparse=True)
 PLAN_FIRST: Final = Shape(Plan).with_keys(
     "format_version kind gpolicy cluster cluster_uuid source snapshot made_at policy_commit policy_dirty state_read_at"
     " ganeti_version policy_digest state_digest serials state_digest_rapi observed not_shown staying changes steps",
-    format_version=version_key(FORMAT_VERSION),
-    kind=Key({"const": KIND}, lambda _: KIND),
+    **PLAN_FILE.head,
     gpolicy=Key(NOT_EMPTY, lambda _: __version__),
     made_at="provenance.made_at",
     policy_commit="provenance.commit",
     policy_dirty="provenance.dirty",
     state_read_at=Key(str | None, lambda plan: plan.provenance.state_read_at(plan.source, plan.snapshot)),
     ganeti_version="version",
-    policy_digest=_DIGEST,
-    state_digest=_DIGEST,
-    state_digest_rapi=_DIGEST,
+    **dict.fromkeys(("policy_digest", "state_digest", "state_digest_rapi"), DIGEST),
     observed=OBSERVED,
     not_shown="gaps",
     changes=_CHANGE,

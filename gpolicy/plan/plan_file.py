@@ -15,7 +15,7 @@ from gpolicy.cluster.json_input import parse_json, read_bytes
 from gpolicy.cluster.record import Record, shown
 from gpolicy.cluster.state import Identity, Snapshot, Unreadable
 from gpolicy.cluster.state_files import read_time
-from gpolicy.cluster.terms import HYPERVISORS, VOLUME_GROUP, GroupTerms, Limits, Promise, Terms, VolumeTerms
+from gpolicy.cluster.terms import HYPERVISORS, VOLUME_GROUP, GroupTerms, Terms
 from gpolicy.errors import InputError
 from gpolicy.findings import Finding, Located, Severity, Span
 from gpolicy.ganeti.amounts import GREATEST_OVERSUBSCRIPTION, MOST_NODE_FAILURES
@@ -27,11 +27,11 @@ from gpolicy.plan import changes
 from gpolicy.plan.built_in_guards import JUDGED_WITHOUT_CLUSTER, OVERRIDABLE, GuardResult, judge_without_cluster
 from gpolicy.plan.changes import Change, ChangeAction, LeftOut, NotCompared, Objection, Part
 from gpolicy.plan.effects import Effect, Observed, level_of
-from gpolicy.plan.plan import ANSWER, FORMAT_VERSION, Plan, plan_as_json
+from gpolicy.plan.plan import ANSWER, PLAN_FILE, Plan, plan_as_json
 from gpolicy.plan.step import Procedure
 from gpolicy.plan.steps import StepBasis, make_steps
 from gpolicy.plan.trust import Signers, contradictions, first_difference, rebuilt, signer_of
-from gpolicy.policy.kinds import BUILT_IN, Guard, Measure
+from gpolicy.policy.kinds import BUILT_IN, Guard
 from gpolicy.printable import one_line
 from gpolicy.provenance import Provenance
 
@@ -91,14 +91,14 @@ def plan_in(written: Record) -> Plan:
 
 
 def _check_format(written: Record) -> None:
-    if (kind := written.text_or_none("kind") or "gpolicy-plan") != "gpolicy-plan":
+    if (kind := written.text_or_none("kind") or PLAN_FILE.kind) != PLAN_FILE.kind:
         hint = "`gpolicy apply FILE` carries moves out, `gpolicy render FILE` writes them as a script"
-        message = f"{written.where}: this is not a plan: its kind is {shown(kind)}"
+        message = f"{written.where}: this is not {PLAN_FILE.noun}: its kind is {shown(kind)}"
         raise InputError(message, hint=hint if kind == "gpolicy-remedy" else None)
     version, made_by = written.text("format_version"), written.text_or_none("gpolicy") or ""
-    if version != FORMAT_VERSION or not made_by:
+    if not PLAN_FILE.reads(version) or not made_by:
         by = f" (gpolicy {shown(made_by)} made it, this is {__version__})" if made_by else ""
-        message = f"{written.where}: its format is {version[:20]!r}{by}, this gpolicy reads {FORMAT_VERSION}"
+        message = f"{written.where}: its format is {version[:20]!r}{by}, this gpolicy reads {PLAN_FILE.version}"
         raise InputError(message, hint=_REMAKE)
 
 
@@ -211,12 +211,12 @@ def _declared(written: Record) -> Guard:
         written.refuse("limit", "a number from 0")
     here = Span(written.where, 1, 1, 1, 1)
     group, spec = written.text_or_none("group"), written.text_or_none("spec")
-    return Guard(
+    return read_part(
+        Guard,
+        written,
         name=Located(check_text(written, "name"), here),
-        measure=written.choice("measure", Measure),
         limit=limit,
         span=here,
-        percent=written.flag("percent"),
         group=None if group is None else Located(group, here),
         spec=None if spec is None else Located(spec, here),
     )
@@ -361,15 +361,13 @@ def read_terms(written: Record) -> Terms:
 
 
 def _group_terms(written: Record) -> GroupTerms:
-    limits, volumes, promise = (written.record(key) for key in ("limits", "volumes", "promise"))
+    limits, volumes = written.record("limits"), written.record("volumes")
     failures, ratio = limits.whole_or_none("max_node_failures"), limits.number_or_none("oversubscription")
     if not 0 <= (failures or 0) <= MOST_NODE_FAILURES:
         limits.refuse("max_node_failures", f"a number from 0 to {MOST_NODE_FAILURES}")
     if ratio is not None and not 0 < ratio <= GREATEST_OVERSUBSCRIPTION:
         limits.refuse("oversubscription", f"a ratio above 0 and up to {GREATEST_OVERSUBSCRIPTION}")
-    terms = GroupTerms(
-        limits=read_part(Limits, limits), volumes=read_part(VolumeTerms, volumes), promise=read_part(Promise, promise)
-    )
+    terms = read_part(GroupTerms, written)
     for key in ("margin", "reserve"):
         share = volumes.number_or_none(key)
         if share is None or not 0 <= share < 1:

@@ -19,7 +19,7 @@ from gpolicy.errors import InputError
 from gpolicy.ganeti.commands import Command, call
 from gpolicy.ganeti.releases import VERSIONS, release_of
 from gpolicy.ganeti.vocabulary import Value
-from gpolicy.json_values import Key, Shape, plain
+from gpolicy.json_values import Key, OwnFile, Shape, plain
 from gpolicy.plan import plan_file
 from gpolicy.plan.changes import NODES, words
 from gpolicy.plan.effects import ADMIN_STATE, Contents, Effect, Observed, contents, observed, relocated
@@ -244,14 +244,13 @@ def _title(argv: Words, before: Words, after: Words, *, up: bool) -> str:
     return f"move {name} from {before[0]} to {after[0]}{downtime}"
 
 
-KIND: Final = "gpolicy-remedy"
-FORMAT_VERSION: Final = "1.1"
+REMEDY_FILE: Final = OwnFile("gpolicy-remedy", "1.1", "a remedy", exact=True)
 
 _REMAKE: Final = "make it again: gpolicy remedy --state SRC --save FILE"
 
 SAVED: Final = Shape(SavedRemedy).with_keys(
     "kind gpolicy cluster_uuid ganeti_version observed not_shown residents supposes answer",
-    kind=Key({"const": KIND}, lambda _: KIND),
+    kind=REMEDY_FILE.head["kind"],
     gpolicy=Key(str, lambda _: __version__),
     ganeti_version=Key(str | None, lambda remedy: remedy.version or None),
     observed=OBSERVED,
@@ -270,12 +269,12 @@ def read_procedure(path: FilePath, signers: Signers | None = None) -> Procedure:
 
 def procedure_in(written: Record) -> Procedure:
     """Return the plan or the remedy in the content of a file."""
-    return _remedy(written) if written.fields.get("kind") == KIND else plan_file.plan_in(written)
+    return _remedy(written) if REMEDY_FILE.is_kind_of(written.fields) else plan_file.plan_in(written)
 
 
 def _remedy(written: Record) -> SavedRemedy:
     version, made_by = written.text("format_version"), written.text("gpolicy")
-    if version != FORMAT_VERSION:
+    if not REMEDY_FILE.reads(version):
         by = f" (gpolicy {shown(made_by)} made it, this is {__version__})"
         raise InputError(f"{written.where}: its format is {shown(version)!r}{by}", hint=_REMAKE)
     if what_if := written.texts("what_if"):
@@ -307,15 +306,8 @@ def _remedy(written: Record) -> SavedRemedy:
 def _move(written: Record) -> Move:
     instance = plan_file.check_text(written, "instance")
     commands, back = (tuple(_command(item, instance) for item in written.objects(key)) for key in ("commands", "back"))
-    move = Move(
-        job_set=written.whole("job_set"),
-        instance=instance,
-        nodes_before=written.texts("nodes_before"),
-        nodes_after=written.texts("nodes_after"),
-        commands=commands,
-        back=back,
-        no_way_back=written.text_or_none("no_way_back") or "",
-    )
+    reason = written.text_or_none("no_way_back") or ""
+    move = read_part(Move, written, instance=instance, commands=commands, back=back, no_way_back=reason)
     if wrong := next(_wrong(move), None):
         raise InputError(f"{written.where}: {wrong}", hint=f"the file was changed after it was made: {_REMAKE}")
     return move

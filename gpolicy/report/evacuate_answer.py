@@ -13,7 +13,7 @@ from gpolicy.evacuate import evacuation
 from gpolicy.ganeti.commands import shell_line
 from gpolicy.json_values import COUNT, FROM_ONE, LENGTH, TEXTS, Document, Key, Many, Shape
 from gpolicy.printable import Tone, count, some
-from gpolicy.remedy.saved_remedy import FORMAT_VERSION as REMEDY_VERSION, SAVED, SavedRemedy
+from gpolicy.remedy.saved_remedy import REMEDY_FILE, SAVED, SavedRemedy
 from gpolicy.report import answer
 from gpolicy.report.capacity_json import head
 from gpolicy.report.glossary import FAILURES, REFUSALS
@@ -299,7 +299,7 @@ EVACUATE_DOCUMENT: Final = Document(
 def saved_evacuation(report: StateReport, saved: SavedRemedy) -> dict[str, Any]:
     """Return what `gpolicy apply` needs of the moves, as the file of a remedy has it."""
     moves = [MOVE(item) for item in saved.moves]
-    return {**head(REMEDY_VERSION)(report), **SAVED(saved), "what_if": list(report.what_if), "steps": moves}
+    return {**head(REMEDY_FILE.version)(report), **SAVED(saved), "what_if": list(report.what_if), "steps": moves}
 
 
 def evacuate_data(report: evacuation.EvacuationReport) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import Final
 from gpolicy.apply import journals
 from gpolicy.cluster.json_input import parse_json, read_bytes
 from gpolicy.cluster.record import Record, shown
-from gpolicy.cluster.state_files import KIND as SNAPSHOT, parse_snapshot
+from gpolicy.cluster.state_files import SNAPSHOT_FILE, parse_snapshot
 from gpolicy.errors import InputError
 from gpolicy.json_values import json_text
 from gpolicy.plan.plan import ANSWER, Plan
@@ -21,7 +21,7 @@ from gpolicy.report.answer import NOTHING, Answer, Number, Section, Table
 from gpolicy.report.answer_file import read_answer
 from gpolicy.report.plan_answer import plan_answer
 from gpolicy.report.show_answer import show_answer
-from gpolicy.rollout.rollout_run import FORMAT_VERSION as ROLLOUT_VERSION, KIND as ROLLOUT
+from gpolicy.rollout.rollout_run import ROLLOUT_FILE
 from gpolicy.show.effective_policy import effective_state
 
 _HEADINGS: Final = ("time (UTC)", Number("job"), "what", "how")
@@ -38,7 +38,7 @@ def file_answer(path: Path, data: bytes, written: Record) -> tuple[Answer, Calla
 
     Raise InputError for a file that gpolicy did not write, or that was changed.
     """
-    if written.fields.get("kind") == SNAPSHOT:
+    if SNAPSHOT_FILE.is_kind_of(written.fields):
         state = parse_snapshot(data, str(path))
         amounts = {"group": len(state.groups), "node": len(state.nodes), "instance": len(state.instances)}
         verdict = ", ".join(count(amount, word) for word, amount in amounts.items())
@@ -77,14 +77,15 @@ def journal_answer(path: Path) -> tuple[Answer, Callable[[], str]]:
         raise InputError(f"{path}: no journal of a run that has begun")
     events, _ = journals.read_chain(data, str(path), _right_format)
     begun = [event for event in events if event.fields["event"] == journals.BEGIN]
-    outcome = events[-1].text_or_none("outcome") if events[-1].fields["event"] == journals.EventName.END else None
+    outcome = events[-1].text_or_none("outcome") if events[-1].fields["event"] == journals.END.name else None
+    direction = begun[-1].choice("direction", journals.Direction)
     rows = [tuple(row) for row in _rows(events)]
     table = Table("Events", "events", _HEADINGS, rows, most=len(rows), brief=18)
     answer = Answer(
         verb="show",
-        title="Journal of cluster" if begun[0].fields["kind"] == journals.KIND else "Journal of a roll-out",
+        title="Journal of a roll-out" if ROLLOUT_FILE.is_kind_of(begun[0].fields) else "Journal of cluster",
         name=begun[0].text_or_none("cluster") or "",
-        verdict=f"{count(len(begun), 'run')}; {journals.how_ended(journals.direction_of(begun[-1]), outcome)}",
+        verdict=f"{count(len(begun), 'run')}; {journals.how_ended(direction, outcome)}",
         tone=Tone.GOOD if outcome == "done" else Tone.CAREFUL,
         sections=(Section("events", "", [table], never_cut=True),),
     )
@@ -92,10 +93,8 @@ def journal_answer(path: Path) -> tuple[Answer, Callable[[], str]]:
 
 
 def _right_format(event: Record) -> None:
-    kind, version = (
-        (ROLLOUT, ROLLOUT_VERSION) if event.fields.get("kind") == ROLLOUT else (journals.KIND, journals.FORMAT_VERSION)
-    )
-    journals.check_format(event, kind, version, "a journal of gpolicy", ("",))
+    file = ROLLOUT_FILE if ROLLOUT_FILE.is_kind_of(event.fields) else journals.JOURNAL_FILE
+    journals.right_format(event, replace(file, noun="a journal of gpolicy"))
 
 
 def _rows(events: Iterable[Record]) -> list[list[str]]:
@@ -106,24 +105,22 @@ def _rows(events: Iterable[Record]) -> list[list[str]]:
         name, step = event.text("event"), event.text_or_none("step") or ""
         row = [(event.text_or_none("time") or "")[:19].replace("T", " "), NOTHING, "", name.removeprefix("cluster-")]
         match name:
-            case journals.EventName.BEGIN:
+            case journals.BEGIN:
                 row[2] = f"to {event.text_or_none('destination') or 'all clusters'}"
-                row[3] = journals.direction_of(event).value
-            case journals.EventName.STARTED:
+                row[3] = event.choice("direction", journals.Direction).value
+            case journals.STARTED.name:
                 row[2:] = event.text("title"), "begun"
                 attempts[step] = row
-            case journals.EventName.JOB | journals.EventName.DONE | journals.EventName.FAILED if step in attempts:
-                row = attempts[step]
-                if name == journals.EventName.JOB:
-                    row[1] = str(event.whole("job"))
-                else:
-                    row[3] = (
-                        "done" if name == journals.EventName.DONE else f"failed: {event.text_or_none('reason') or ''}"
-                    )
+            case journals.SUBMITTED.name if step in attempts:
+                attempts[step][1] = str(event.whole("job"))
                 continue
-            case journals.EventName.MESSAGE:
+            case journals.DONE.name | journals.FAILED.name if step in attempts:
+                failed = f"failed: {event.text_or_none('reason') or ''}"
+                attempts[step][3] = "done" if name == journals.DONE.name else failed
                 continue
-            case journals.EventName.END:
+            case journals.MESSAGE.name:
+                continue
+            case journals.END.name:
                 row[3] = f"ended: {event.text('outcome')}"
             case _:
                 row[2] = event.text_or_none("cluster") or step

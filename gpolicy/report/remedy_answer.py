@@ -16,7 +16,7 @@ from gpolicy.remedy.commands import SizeCure
 from gpolicy.remedy.faults import Fault, FaultKind
 from gpolicy.remedy.remedy import Left, RemedyReport, RemedyStep
 from gpolicy.remedy.room import MadeRoom
-from gpolicy.remedy.saved_remedy import FORMAT_VERSION, SAVED, Move, SavedRemedy
+from gpolicy.remedy.saved_remedy import REMEDY_FILE, SAVED, Move, SavedRemedy
 from gpolicy.report import answer
 from gpolicy.report.capacity_json import head
 from gpolicy.report.pictures import memory_section
@@ -207,7 +207,7 @@ _SIZE_SHAPE: Final = Shape(SizeCure).with_keys(
 )
 REMEDY_DOCUMENT: Final = Document(
     "gpolicy remedy --format json",
-    head(FORMAT_VERSION),
+    head(REMEDY_FILE.version),
     SAVED,
     Shape(RemedyReport).with_keys(
         "basis what_if unknown room faults steps left new sizes score rate exhaustive notes summary",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from gpolicy.errors import ExitCode
-from gpolicy.json_values import FROM_ONE, Document, Key, Shape, version_key
+from gpolicy.json_values import DIGEST, FROM_ONE, Document, Key, Shape, version_key
 from gpolicy.printable import Tone, count, some
 from gpolicy.provenance import Provenance
 from gpolicy.report.answer import Answer, Entries, Entry, Name, Section, Table
@@ -50,7 +50,7 @@ APPLY_DOCUMENT: Final = Document(
     Shape(RolledOut).with_keys(
         "format_version wave stage plan plan_digest journal run look",
         format_version=version_key("1.0"),
-        plan_digest={"type": "string", "pattern": "^sha256:[0-9a-f]{64}$"},
+        plan_digest=DIGEST,
         run=Key(_RUN, "outcome"),
         look=Shape(LookResult).with_keys("troubles notes failed_jobs", failed_jobs=FROM_ONE),
     ),

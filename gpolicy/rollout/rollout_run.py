@@ -12,34 +12,27 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 from gpolicy.apply import journals
 from gpolicy.apply.jobs import FailedJob, Runner, StopRequests, pause
 from gpolicy.apply.plan_run import RefusedError, guards_now, right_cluster
 from gpolicy.apply.work import Sight, judge_outcome, path_text
-from gpolicy.cluster.record import Record
 from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import ExitCode, GpolicyError, RequestError, argument
 from gpolicy.fleet.named_clusters import RolloutWave
 from gpolicy.ganeti.parameters import amount_text
-from gpolicy.ganeti.vocabulary import Value
+from gpolicy.json_values import DIGEST, FROM_ONE, NOT_EMPTY, TEXTS, Document, Many, OwnFile, Shape
 from gpolicy.plan.plan import Plan
 
-KIND: Final = "gpolicy-rollout-journal"
-FORMAT_VERSION: Final = "1.0"
+ROLLOUT_FILE: Final = OwnFile("gpolicy-rollout-journal", "1.0", "a roll-out's journal", unread=("",))
 NAME: Final = "_rollout.journal.jsonl"
 """The name of the file, beside the plans. No cluster can have it: names of clusters begin with a letter or a digit."""
 
 
-class RolloutEvent(StrEnum):
-    """The kinds of lines."""
-
-    BEGIN = journals.BEGIN
-    BEGUN = "cluster-begun"
-    ENDED = "cluster-ended"
-    LOOKED = "cluster-looked"
-    END = "end"
+BEGUN: Final = Shape(dict, "cluster-begun").with_keys(cluster=NOT_EMPTY)
+ENDED: Final = Shape(dict, "cluster-ended").with_keys(cluster=NOT_EMPTY, exit_code=int, message=str, journal=str | None)
+LOOKED: Final = Shape(dict, "cluster-looked").with_keys(cluster=NOT_EMPTY, troubles=TEXTS, failed_jobs=Many(FROM_ONE))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,23 +59,23 @@ class RolloutHistory:
 
 def read_rollout(data: bytes, where: str) -> RolloutHistory:
     """Return the history in the content of a journal. Raise InputError, which begins with `where`, if it is not one."""
-    events, end = journals.read_chain(data, where, _right_format)
+    events, end = journals.read_chain(data, where, lambda event: journals.right_format(event, ROLLOUT_FILE))
     direction, ended = journals.Direction.APPLY, None
     plans, begun, ids, failed = dict[str, str](), frozenset[str](), dict[str, str](), dict[str, frozenset[int]]()
     for event in events:
         match event.text("event"):  # a later 1.x may have more events
-            case RolloutEvent.BEGIN:
-                _right_format(event)
-                direction, planned, ended = journals.direction_of(event), event.record("plans"), None
+            case journals.BEGIN:
+                journals.right_format(event, ROLLOUT_FILE)
+                direction, planned, ended = event.choice("direction", journals.Direction), event.record("plans"), None
                 plans |= {cluster: planned.text(cluster) for cluster in planned.fields}
-            case RolloutEvent.END:
+            case journals.END.name:
                 ended = event.text("outcome")
-            case RolloutEvent.BEGUN:
+            case BEGUN.name:
                 begun |= {event.name("cluster")}
-            case RolloutEvent.ENDED:
+            case ENDED.name:
                 if journal := event.text_or_none("journal"):
                     ids[event.name("cluster")] = journal
-            case RolloutEvent.LOOKED:
+            case LOOKED.name:
                 cluster, told = event.name("cluster"), event.items("failed_jobs")
                 jobs = [job for job in told if type(job) is int]
                 if len(jobs) < len(told):
@@ -93,19 +86,14 @@ def read_rollout(data: bytes, where: str) -> RolloutHistory:
     )
 
 
-def _right_format(event: Record) -> None:
-    journals.check_format(event, KIND, FORMAT_VERSION, "a roll-out's journal", ("",))
-
-
 def rollout_history(path: Path, plans: Mapping[str, str], *, resume: bool, rollback: bool) -> RolloutHistory | None:
     """Return what the journal at `path` says of a roll-out of these plans, None without a journal.
 
     Raise RequestError when the run that is asked for does not follow from it. A journal of other plans is not judged
     here: `RolloutHistory.is_of` says no.
     """
-    data = journals.read_begun(
-        path, resume=resume, rollback=rollback, hint="name the directory of the plans that were begun"
-    )
+    hint = "name the directory of the plans that were begun"
+    data = journals.read_begun(path, resume=resume, rollback=rollback, hint=hint)
     if data is None:
         return None
     history = read_rollout(data, str(path))
@@ -288,6 +276,8 @@ class RolloutRun:
                 self._back(journal)
             else:
                 self._forward(journal)
+            if self._lost:
+                raise self._lost
 
     def stages(self) -> dict[str, PlanStage]:
         """Return how far each cluster is, as the journals on disk say."""
@@ -366,7 +356,7 @@ class RolloutRun:
         def may_begin(cluster: str) -> bool:
             if self._lost or self.stop.after_step or not may_go_on():
                 return False
-            return self._write(journal, RolloutEvent.BEGUN, cluster=cluster)
+            return self._write(journal, BEGUN, {"cluster": cluster})
 
         for cluster, told in self.hands.carry(action.clusters, may_begin):
             stage, journal_id = self._standing(cluster)
@@ -374,10 +364,8 @@ class RolloutRun:
                 reason = "its run ended well, but its journal does not say that all is done"
                 told = RunResult(int(ExitCode.FINDINGS), reason)  # noqa: PLW2901
             self.outcomes[cluster] = told
-            ended: dict[str, Value] = {"exit_code": told.exit_code, "message": told.message, "journal": journal_id}
-            self._write(journal, RolloutEvent.ENDED, cluster=cluster, **ended)
-        if self._lost:
-            raise self._lost
+            how = {"exit_code": told.exit_code, "message": told.message, "journal": journal_id}
+            self._write(journal, ENDED, {"cluster": cluster, **how})
 
     def _look(self, journal: journals.JournalFile, clusters: tuple[str, ...]) -> None:
         told = {} if self.history is None else self.history.failed_jobs
@@ -385,17 +373,15 @@ class RolloutRun:
             self.looks[cluster] = look
             self.say(f"{cluster}: {text}" for text in (look.troubles or ("all is well",)))
             self.say(f"{cluster}:   note: {text}" for text in look.notes)
-            found: dict[str, Value] = {"troubles": [*look.troubles], "failed_jobs": [*look.failed_jobs]}
-            self._write(journal, RolloutEvent.LOOKED, cluster=cluster, **found)
-        if self._lost:
-            raise self._lost
+            found = {"troubles": look.troubles, "failed_jobs": look.failed_jobs}
+            self._write(journal, LOOKED, {"cluster": cluster, **found})
 
     # --- the journal -----------------------------------------------------------------------------------------------
 
-    def _write(self, file: journals.JournalFile, event: RolloutEvent, **fields: Value) -> bool:
+    def _write(self, file: journals.JournalFile, event: Shape, value: Mapping[str, Any]) -> bool:
         """Write an event. If that fails, the clusters that run end their steps, and no other begins."""
         try:
-            file.write(event, **fields)
+            file.write(event, value)
         except journals.JournalError as error:
             self._lost = self._lost or error
             self.stop.ask()
@@ -404,28 +390,30 @@ class RolloutRun:
 
     @contextmanager
     def _writing(self) -> Iterator[journals.JournalFile]:
-        known = self.history
-        journal = journals.begin_run(
-            self.journal_file,
-            None if known is None else known.end,
-            RolloutEvent.BEGIN,
-            kind=KIND,
-            format_version=FORMAT_VERSION,
-            direction=self.direction.value,
-            resumed=known is not None,
-            plans={**self.plans},
-            waves=[{"label": wave.label, "clusters": list(wave.clusters)} for wave in self.waves],
-        )
+        end = None if self.history is None else self.history.end
+        journal = journals.begin_run(self.journal_file, end, ROLLOUT_BEGUN, self)
         try:
             yield journal
             outcome = "failed" if self.has_trouble else "stopped" if self.stop.after_step else "done"
-            journal.write(RolloutEvent.END, outcome=outcome)
+            journal.write(journals.END, {"outcome": outcome})
         except GpolicyError:
             with suppress(journals.JournalError):
-                journal.write(RolloutEvent.END, outcome="failed")
+                journal.write(journals.END, {"outcome": "failed"})
             raise
         finally:
             journal.close()
+
+
+ROLLOUT_BEGUN: Final = journals.begin_event(
+    RolloutRun,
+    ROLLOUT_FILE,
+    "direction resumed plans waves",
+    plans=DIGEST,
+    waves=Many(Shape(RolloutWave).with_keys("label clusters")),
+)
+ROLLOUT_DOCUMENT: Final = Document(
+    "One line of the journal of gpolicy apply --all", journals.LINE, (ROLLOUT_BEGUN, BEGUN, ENDED, LOOKED, journals.END)
+)
 
 
 def lost_journals(history: RolloutHistory, journals: Mapping[str, str | None]) -> list[str]:

@@ -92,6 +92,7 @@ def _tables(name: str, schema: dict[str, Any], definition: str = "") -> Iterator
     for branch in events:
         event = branch["properties"]["event"]["const"]
         yield Heading(f"event {event}", 3)
+        yield branch["description"]
         keys = keys_of(name, {**branch, "definitions": schema["definitions"]}, expand=False)
         yield from key_tables([key for key in keys if key.name != "event"], words)
 

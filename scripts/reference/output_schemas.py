@@ -55,6 +55,28 @@ def output_schema(document: Document) -> Schema:
     }
 
 
+def line_schema(document: Document) -> Schema:
+    """Return the schema of one line of a journal: what each has, and the fields of its event."""
+    writer = _Writer(document.title)
+    (line,), events = document.parts
+    whole = writer.part_schema(line)
+    branches = []
+    for event in events:
+        branch = writer.part_schema(event)
+        name = {"const": event.name, "description": whole["properties"]["event"]["description"]}
+        branch["properties"] = {"event": name, **branch["properties"]}
+        branches.append({key: value for key, value in branch.items() if key != "type"})
+    whole["properties"]["event"] |= {"enum": [event.name for event in events]}
+    return {
+        "$schema": "http://json-schema.org/draft-07/schema#",
+        "title": document.title,
+        "description": TEXTS["documents"][document.title],
+        **whole,
+        "oneOf": branches,
+        "definitions": writer.definitions,
+    }
+
+
 class _Writer:
     """Writes the schemas of shapes in a document; those that have a name become definitions."""
 

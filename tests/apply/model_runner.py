@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from enum import StrEnum
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import pytest
 
@@ -30,7 +30,7 @@ from gpolicy.cluster.record import JOB_RUNS
 from gpolicy.cluster.state import ClusterState, Unreadable
 from gpolicy.errors import UnreachableError
 from gpolicy.ganeti.commands import Route
-from gpolicy.ganeti.vocabulary import Value
+from gpolicy.json_values import Shape
 from gpolicy.plan.plan import Plan
 from gpolicy.plan.plan_file import read_plan
 from gpolicy.plan.step import PlannedCommand, Procedure
@@ -147,10 +147,10 @@ class MortalJournal(JournalFile):
         super()._append(line)
         MortalJournal.room -= len(line) if MortalJournal.room > 0 else 0
 
-    def write(self, name: StrEnum, **fields: Value) -> None:
+    def write(self, event: Shape, value: Any) -> None:
         if MortalJournal.left == 0:
             raise KilledError
-        super().write(name, **fields)
+        super().write(event, value)
         MortalJournal.left -= 1
         if MortalJournal.left == 0:
             if MortalJournal.torn:

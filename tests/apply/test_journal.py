@@ -14,11 +14,11 @@ import jsonschema
 import pytest
 from hypothesis import given, strategies as st
 
+from gpolicy.apply import journals
 from gpolicy.apply.carrying import CarryingError
 from gpolicy.apply.journals import (
     ChainEnd,
     Direction,
-    EventName,
     Fate,
     JournalError,
     begin_run,
@@ -28,18 +28,23 @@ from gpolicy.apply.journals import (
     read_journal,
     set_aside,
 )
+from gpolicy.apply.plan_run import JOURNAL_DOCUMENT
 from gpolicy.errors import GpolicyError, InputError, RequestError
+from gpolicy.ganeti.commands import Route
+from gpolicy.json_values import Document, Shape
 from tests.apply.model_runner import ModelRunner, plan_for, run
-from tests.apply.pretend_ganeti import PretendGaneti, fails
+from tests.apply.pretend_ganeti import PretendGaneti, fails, then
 from tests.cli.command_line import ROOT
 
 BEGIN: dict[str, Any] = {
     "kind": "gpolicy-journal", "format_version": "1.1", "journal": "j1", "direction": "apply",
     "plan_digest": "sha256:1", "cluster": "c",
 }  # fmt: skip
+RUN = Shape(dict, "begin").with_keys(" ".join(BEGIN))
+LINE_KEYS = journals.LINE.keys.keys()
 
 
-def chained(*events: tuple[EventName, dict[str, Any]], before: str = "") -> bytes:
+def chained(*events: tuple[str, dict[str, Any]], before: str = "") -> bytes:
     """Return events as they are written one behind the other."""
     written = []
     for name, fields in events:
@@ -48,15 +53,15 @@ def chained(*events: tuple[EventName, dict[str, Any]], before: str = "") -> byte
     return b"".join(written)
 
 
-def lines(*events: tuple[EventName, dict[str, Any]]) -> bytes:
-    return chained((EventName.BEGIN, BEGIN), *events)
+def lines(*events: tuple[str, dict[str, Any]]) -> bytes:
+    return chained(("begin", BEGIN), *events)
 
 
-STARTED = (EventName.STARTED, {"step": "1", "mark": "m1", "title": "t"})
-JOB = (EventName.JOB, {"step": "1", "job": 7})
-DONE = (EventName.DONE, {"step": "1", "serials": {"cluster": 3}})
-FAILED = (EventName.FAILED, {"step": "1", "reason": "no", "done": ["cluster a.b"]})
-END = (EventName.END, {"outcome": "failed"})
+STARTED = ("step-started", {"step": "1", "mark": "m1", "title": "t"})
+JOB = ("step-job-submitted", {"step": "1", "job": 7})
+DONE = ("step-done", {"step": "1", "serials": {"cluster": 3}})
+FAILED = ("step-failed", {"step": "1", "reason": "no", "done": ["cluster a.b"]})
+END = ("end", {"outcome": "failed"})
 
 
 def test_events_make_a_history() -> None:
@@ -64,12 +69,12 @@ def test_events_make_a_history() -> None:
     assert (history.attempts["1"].mark, history.attempts["1"].job, history.attempts["1"].fate) == ("m1", 7, Fate.BEGUN)
     history = read_history(lines(STARTED, JOB, DONE), "j")
     assert (history.attempts["1"].fate, history.serials, history.ended) == (Fate.DONE, {"cluster": 3}, None)
-    again = (EventName.STARTED, {"step": "1", "mark": "m2"})
+    again = ("step-started", {"step": "1", "mark": "m2"})
     history = read_history(lines(STARTED, JOB, FAILED, again, END), "j")
     assert (history.attempts["1"].mark, history.attempts["1"].job, history.ended) == ("m2", None, "failed")
     assert history.marks == {"m1", "m2"}
     assert read_history(lines(STARTED, JOB, FAILED), "j").attempts["1"].did == ("cluster a.b",)
-    back = (EventName.BEGIN, {**BEGIN, "direction": "rollback"})
+    back = ("begin", {**BEGIN, "direction": "rollback"})
     history = read_history(lines(STARTED, DONE, END, back), "j")
     assert (history.direction, history.ended) == (Direction.ROLLBACK, None)
 
@@ -84,14 +89,14 @@ def test_a_journal_cut_at_any_byte_keeps_its_complete_lines_and_continues() -> N
         assert (history.end.ending == b"") == data.endswith(b"\n")
         assert replace(history, end=ChainEnd()) == replace(known, end=ChainEnd())
         assert history.end.checksum == known.end.checksum
-        resumed = data + history.end.ending + chained((EventName.BEGIN, BEGIN), STARTED, before=history.end.checksum)
+        resumed = data + history.end.ending + chained(("begin", BEGIN), STARTED, before=history.end.checksum)
         assert read_history(resumed, "j").attempts["1"].fate is Fate.BEGUN
 
 
-EVENTS = [(EventName.BEGIN, BEGIN)]
+EVENTS = [("begin", BEGIN)]
 for step in ("1", "2"):
     EVENTS += [(name, {**fields, "step": step}) for name, fields in (STARTED, JOB, FAILED, STARTED, JOB, DONE)]
-EVENTS += [END, (EventName.BEGIN, {**BEGIN, "direction": "rollback"}), END]
+EVENTS += [END, ("begin", {**BEGIN, "direction": "rollback"}), END]
 JOURNAL = chained(*EVENTS).splitlines(keepends=True)
 
 
@@ -150,12 +155,12 @@ def test_any_other_content_is_one_error(data: bytes) -> None:
         b"",
         b"{}\n",
         chained(STARTED),
-        chained((EventName.BEGIN, {**BEGIN, "format_version": "2.0"})),
-        chained((EventName.BEGIN, {**BEGIN, "direction": "sideways"})),
+        chained(("begin", {**BEGIN, "format_version": "2.0"})),
+        chained(("begin", {**BEGIN, "direction": "sideways"})),
         b'{"event": "begin", "kind": "gpolicy-journal", "format_version": "1.0"}\n',
         lines(JOB),
-        lines((EventName.BEGIN, {**BEGIN, "plan_digest": "sha256:2"})),
-        lines((EventName.BEGIN, {**BEGIN, "journal": "j2"})),
+        lines(("begin", {**BEGIN, "plan_digest": "sha256:2"})),
+        lines(("begin", {**BEGIN, "journal": "j2"})),
         lines() + b"half a line\n",
         lines() + b"\n",
         lines() + b"half a line (cut short)\n" + chained(STARTED, before=read_history(lines(), "j").end.checksum),
@@ -176,27 +181,103 @@ def test_it_is_as_its_schema_says(tmp_path: Path) -> None:
     run(plan, ModelRunner(ganeti), tmp_path / "journal")
     run(plan, ModelRunner(ganeti), tmp_path / "journal", direction=Direction.ROLLBACK)
     events = [json.loads(line) for line in (tmp_path / "journal").read_text().splitlines()]
+    names = {"begin", "end", *(event.name for event in journals.STEP_EVENTS)}
     for event in events:
         validator.validate(event)
-    assert {event["event"] for event in events} == set(EventName) - {EventName.MESSAGE}
+    assert {event["event"] for event in events} == names - {"step-message"}
     assert not validator.is_valid({"event": "step-started"})
     assert not validator.is_valid({"event": "begin", "time": "x"})
 
 
+def expect_as_described(text: str, document: Document, name: str) -> dict[str, dict[str, Any]]:
+    """Expect that the schema accepts each line of a journal, and no changed one; return the last of each event.
+
+    Every event is among them, with the keys of its shape in their order.
+    """
+    validator = jsonschema.Draft7Validator(json.loads((ROOT / f"schemas/output/{name}.json").read_text()))
+    shapes = {event.name: event for event in document.parts[1]}
+    events = {event["event"]: event for event in map(json.loads, text.splitlines())}
+    assert events.keys() == shapes.keys()
+    for line in map(json.loads, text.splitlines()):
+        validator.validate({**line, "later": 1})
+        assert list(line) == ["event", "time", *shapes[line["event"]].keys, "chain"]
+        assert not validator.is_valid({**line, "event": "other"})
+        for key in line:
+            assert not validator.is_valid({**line, key: [[]]}), key
+            without = {other: value for other, value in line.items() if other != key}
+            assert validator.is_valid(without) == (key in ("gpolicy", "signer")), key
+    return events
+
+
+def test_each_line_is_as_its_event_says(tmp_path: Path) -> None:
+    ganeti = PretendGaneti.recorded()
+    plan = plan_for(ganeti)
+    warned = then(lambda there: there.jobs[-1].log.append("a warning"))
+    ganeti.mishaps = [warned, fails("since locks were acquired")]
+    run(plan, ModelRunner(ganeti), tmp_path / "journal")
+    events = expect_as_described((tmp_path / "journal").read_text(), JOURNAL_DOCUMENT, "journal")
+    run_keys = "journal direction resumed plan_digest signer cluster destination steps"
+    assert {name: " ".join(list(fields)[2:-1]) for name, fields in events.items()} == {
+        "begin": f"kind format_version gpolicy {run_keys} pid host",
+        "step-started": "step title mark attempt route",
+        "step-job-submitted": "step job",
+        "step-message": "step text",
+        "step-done": "step found serials",
+        "step-failed": "step reason done missing serials",
+        "end": "outcome",
+    }
+    assert (events["begin"]["steps"], events["begin"]["signer"]) == (len(plan.steps), None)
+
+
+VALUES: dict[Shape, dict[str, Any]] = {
+    journals.STARTED: {"step": "1", "title": "ü", "mark": "m1", "attempt": 1, "route": Route.ARGV},
+    journals.SUBMITTED: {"step": "1", "job": 7},
+    journals.MESSAGE: {"step": "1", "text": "a\nb"},
+    journals.FAILED: {"step": "1", "reason": "no", "done": ["cluster a.b"], "missing": [], "serials": {}},
+    journals.DONE: {"step": "1", "found": True, "serials": {"cluster": 3}},
+    journals.END: {"outcome": "stopped"},
+}
+
+
+def test_each_event_is_read_as_it_was_written(tmp_path: Path) -> None:
+    file = begin_run(tmp_path / "journal", None, RUN, BEGIN)
+    for event, value in VALUES.items():
+        file.write(event, value)
+    file.close()
+    data = (tmp_path / "journal").read_bytes()
+    events, _ = journals.read_chain(data, "j", journals.right_format)
+    read = [{key: value for key, value in event.fields.items() if key not in LINE_KEYS} for event in events]
+    assert read == [BEGIN, *VALUES.values()]
+    history = read_history(data, "j")
+    assert history.attempts == {"1": journals.StepAttempt("m1", Fate.DONE, 7)}
+    assert (history.id, history.plan_digest, history.direction) == ("j1", "sha256:1", Direction.APPLY)
+    assert (history.serials, history.ended) == ({"cluster": 3}, "stopped")
+
+
+def test_an_event_has_all_its_keys_and_no_other(tmp_path: Path) -> None:
+    file = begin_run(tmp_path / "journal", None, RUN, BEGIN)
+    with pytest.raises(KeyError, match="job"):
+        file.write(journals.SUBMITTED, {"step": "1"})
+    with pytest.raises(TypeError, match="step-job-submitted has no title"):
+        file.write(journals.SUBMITTED, {"step": "1", "job": 7, "title": "t"})
+    file.close()
+    assert (tmp_path / "journal").read_bytes().count(b"\n") == 1
+
+
 def test_files_are_private_and_never_overwritten(tmp_path: Path) -> None:
     path = tmp_path / "journal"
-    begin_run(path, None, EventName.BEGIN, **BEGIN).close()
+    begin_run(path, None, RUN, BEGIN).close()
     assert path.stat().st_mode & 0o777 == 0o600
     with pytest.raises(RequestError):
-        begin_run(path, None, EventName.BEGIN, **BEGIN)
-    again = begin_run(path, read_history(path.read_bytes(), "j").end, EventName.BEGIN, **BEGIN)
-    again.write(EventName.END, outcome="done")
+        begin_run(path, None, RUN, BEGIN)
+    again = begin_run(path, read_history(path.read_bytes(), "j").end, RUN, BEGIN)
+    again.write(journals.END, {"outcome": "done"})
     again.close()
     whole = path.read_bytes()
     assert read_history(whole, "j").ended == "done"
     path.chmod(0o644)
     with pytest.raises(InputError, match="others can read it"):
-        begin_run(path, read_history(whole, "j").end, EventName.BEGIN, **BEGIN)
+        begin_run(path, read_history(whole, "j").end, RUN, BEGIN)
     assert [entry.name for entry in tmp_path.iterdir()] == ["journal"]
     assert path.read_bytes() == whole
 
@@ -207,7 +288,7 @@ def test_a_journal_that_ends_within_its_first_event_never_began(tmp_path: Path) 
     for cut in range(len(first) - 1):
         path.write_bytes(first[:cut])
         assert read_journal(path) is None
-        begin_run(path, None, EventName.BEGIN, **BEGIN).close()
+        begin_run(path, None, RUN, BEGIN).close()
         kept = tmp_path / "journal.earlier.jsonl"
         assert kept.read_bytes() == first[:cut]
         kept.unlink()
@@ -216,7 +297,7 @@ def test_a_journal_that_ends_within_its_first_event_never_began(tmp_path: Path) 
         path.write_bytes(other)
         assert read_journal(path) == other
         with pytest.raises(RequestError, match="exists already"):
-            begin_run(path, None, EventName.BEGIN, **BEGIN)
+            begin_run(path, None, RUN, BEGIN)
         assert path.read_bytes() == other
 
 
@@ -228,7 +309,7 @@ def test_a_journal_that_cannot_be_begun_leaves_nothing(tmp_path: Path, monkeypat
         with monkeypatch.context() as patched:
             patched.setattr(os, call, full)
             with pytest.raises(JournalError, match="No space left"):
-                begin_run(tmp_path / "journal", None, EventName.BEGIN, **BEGIN)
+                begin_run(tmp_path / "journal", None, RUN, BEGIN)
         assert list(tmp_path.iterdir()) == []
 
 
@@ -237,12 +318,12 @@ def test_no_link_is_followed(tmp_path: Path) -> None:
     target.write_text("")
     (tmp_path / "journal").symlink_to(target)
     with pytest.raises(GpolicyError):
-        begin_run(tmp_path / "journal", None, EventName.BEGIN, **BEGIN)
+        begin_run(tmp_path / "journal", None, RUN, BEGIN)
     with pytest.raises(GpolicyError):
-        begin_run(tmp_path / "journal", read_history(lines(), "j").end, EventName.BEGIN, **BEGIN)
+        begin_run(tmp_path / "journal", read_history(lines(), "j").end, RUN, BEGIN)
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(GpolicyError):
-        begin_run(tmp_path / "pipe", read_history(lines(), "j").end, EventName.BEGIN, **BEGIN)
+        begin_run(tmp_path / "pipe", read_history(lines(), "j").end, RUN, BEGIN)
     for name in ("journal", "pipe"):
         with pytest.raises(InputError, match="cannot be read"):
             read_journal(tmp_path / name)

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Final
 from tests.hostile.promises import gpolicy
 
 if TYPE_CHECKING:
-    from gpolicy.apply.journals import EventName
     from gpolicy.cluster.state import ClusterState
 
 ROOT: Final = Path(__file__).resolve().parents[2]
@@ -192,30 +191,35 @@ def plans() -> list[bytes]:
     return result
 
 
-def journal_of(events: Iterable[tuple[EventName, dict[str, Any]]]) -> list[bytes]:
+def journal_of(events: Iterable[tuple[str, dict[str, Any]]]) -> list[bytes]:
     """Return the lines of a journal that begins, with right checksums."""
-    from gpolicy.apply.journals import FORMAT_VERSION, KIND, EventName, event_line
+    from gpolicy.apply.journals import BEGIN, JOURNAL_FILE, event_line
 
     begin: dict[str, Any] = {
-        "kind": KIND, "format_version": FORMAT_VERSION, "journal": "1234abcd", "direction": "apply",
+        "kind": JOURNAL_FILE.kind, "format_version": JOURNAL_FILE.version, "journal": "1234abcd", "direction": "apply",
         "plan_digest": "sha256:" + "0" * 64, "cluster": "c",
     }  # fmt: skip
     lines, checksum = [], ""
-    for name, fields in itertools.chain([(EventName.BEGIN, begin)], events):
-        line, checksum = event_line(name, begin if name is EventName.BEGIN else fields, checksum)
+    for name, fields in itertools.chain([(BEGIN, begin)], events):
+        line, checksum = event_line(name, begin if name == BEGIN else fields, checksum)
         lines.append(line)
     return lines
 
 
+def event_names() -> list[str]:
+    """Return the names of the events of a journal."""
+    from gpolicy.apply.journals import BEGIN, END, STEP_EVENTS
+
+    return [BEGIN, *(event.name for event in STEP_EVENTS), END.name]
+
+
 def journals() -> list[bytes]:
     """Return a journal with every event, and one that is cut off."""
-    from gpolicy.apply.journals import EventName
-
     step: dict[str, Any] = {
         "step": "1", "mark": "gpolicy:1", "job": 7, "text": "a", "done": ["cluster a.b"], "serials": {"cluster": 3},
         "outcome": "done",
     }  # fmt: skip
-    whole = b"".join(journal_of((name, step) for name in EventName))
+    whole = b"".join(journal_of((name, step) for name in event_names()))
     return [whole, whole[:-9], b""]
 
 

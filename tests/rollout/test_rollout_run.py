@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import pytest
 from hypothesis import given, settings, strategies as st
@@ -12,9 +13,11 @@ from hypothesis import given, settings, strategies as st
 from gpolicy.apply.journals import Direction, JournalError
 from gpolicy.errors import InputError
 from gpolicy.fleet.named_clusters import RolloutWave
+from gpolicy.json_values import Shape
 from gpolicy.rollout.rollout_run import (
     COMPLETE,
     REVERTED,
+    ROLLOUT_DOCUMENT,
     PlanStage,
     lost_journals,
     next_back,
@@ -29,6 +32,7 @@ from tests.apply.model_runner import (  # noqa: F401 (mortal is a fixture)
     plan_of,
 )
 from tests.apply.pretend_ganeti import PretendGaneti, fails, then
+from tests.apply.test_journal import expect_as_described
 from tests.laws import examples
 from tests.rollout.model_hands import Fleet, OneCluster
 
@@ -226,15 +230,35 @@ def test_no_cluster_begins_when_the_journal_cannot_be_written(tmp_path: Path, mo
     made = fleet(tmp_path)
     write = MortalJournal.write
 
-    def full(self: MortalJournal, name: str, **fields: object) -> None:
-        if self.path == made.whole and name == "cluster-begun" and fields["cluster"] == "ber":
+    def full(self: MortalJournal, event: Shape, value: Any) -> None:
+        if self.path == made.whole and event.name == "cluster-begun" and value["cluster"] == "ber":
             raise JournalError("disk full")
-        write(self, name, **fields)  # type: ignore[arg-type]
+        write(self, event, value)
 
     monkeypatch.setattr(MortalJournal, "write", full)
     with pytest.raises(JournalError, match="disk full"):
         made.roll()
     assert made.begun == ["ham"]
+
+
+def test_each_line_is_as_its_event_says(tmp_path: Path) -> None:
+    made = fleet(tmp_path)
+    made.clusters["cam"].ganeti.mishaps = [fails("no")]
+    made.roll()
+    made.roll(Direction.ROLLBACK)
+    events = expect_as_described(made.whole.read_text(), ROLLOUT_DOCUMENT, "rollout-journal")
+    assert {name: " ".join(list(fields)[2:-1]) for name, fields in events.items()} == {
+        "begin": "kind format_version gpolicy direction resumed plans waves pid host",
+        "cluster-begun": "cluster",
+        "cluster-ended": "cluster exit_code message journal",
+        "cluster-looked": "cluster troubles failed_jobs",
+        "end": "outcome",
+    }
+    assert events["begin"]["waves"] == [{"label": wave.label, "clusters": [*wave.clusters]} for wave in WAVES]
+    whole = read_rollout(made.whole.read_bytes(), "j")
+    assert whole.plans == events["begin"]["plans"]
+    assert whole.begun == {"ham", "ber", "cam"}
+    assert whole.ended == events["end"]["outcome"]
 
 
 def test_a_journal_of_a_cluster_that_is_gone_is_noticed(tmp_path: Path) -> None:

@@ -16,14 +16,14 @@ from gpolicy.apply.journals import ChainEnd, Direction, RunHistory
 from gpolicy.cli import rolling_out, rollout_members
 from gpolicy.cluster.record import Record
 from gpolicy.fleet.named_clusters import RolloutWave
-from gpolicy.ganeti.vocabulary import Value
+from gpolicy.json_values import Shape
 from gpolicy.report.rollout_answer import RolledOut
 from gpolicy.rollout import rollout_run
 from gpolicy.rollout.rollout_run import (
+    BEGUN,
     Action,
     LookResult,
     PlanStage,
-    RolloutEvent,
     RolloutRun,
     next_back,
     next_forward,
@@ -102,9 +102,9 @@ def say_nothing(*_: object) -> Iterator[str]:
     yield "some steps"
 
 
-def forget_beginnings(self: RolloutRun, file: Any, event: RolloutEvent, **fields: Value) -> bool:
+def forget_beginnings(self: RolloutRun, file: Any, event: Shape, value: Any) -> bool:
     """Begin clusters without a word in the journal."""
-    return event is RolloutEvent.BEGUN or real_write(self, file, event, **fields)
+    return event is BEGUN or real_write(self, file, event, value)
 
 
 def believe_every_line(data: bytes, where: str, _: object) -> tuple[list[Record], ChainEnd]:
