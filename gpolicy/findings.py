@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Flag, StrEnum, auto
-from functools import lru_cache, partial, reduce
-from operator import or_
+from functools import lru_cache, partial
 from typing import Any, Final, Generic, TypeVar, cast
 
 from gpolicy import light_dataclasses as light
@@ -228,7 +227,7 @@ def _texts(family: str) -> dict[str, RuleText]:
 
 
 class Role(Flag):
-    """What findings of a rule mean for others. A rule has the roles of its families (`FAMILIES`), and its own."""
+    """What findings of a rule mean for others. A rule has those of its family (`FAMILIES`), and its own."""
 
     NONE = 0
     STRUCTURE = auto()  # found while documents are read, whichever rules run
@@ -254,15 +253,15 @@ class Role(Flag):
 
 FAMILIES: Final = {
     "GP0": Role.STRUCTURE,
-    "GP00": Role.UNREADABLE,
-    "GP01": Role.SHAPE,
+    "GP00": Role.STRUCTURE | Role.UNREADABLE,
+    "GP01": Role.STRUCTURE | Role.SHAPE,
     **dict.fromkeys(("GP2", "GP3", "GP4", "GP6"), Role.DECIDES),
     "GP5": Role.DECIDES | Role.OF_TAG,
     "GP8": Role.USES,
     "GP9": Role.ALONE,
-    **dict.fromkeys(("GP90", "GP91"), Role.ACCEPTS),
+    **dict.fromkeys(("GP90", "GP91"), Role.ALONE | Role.ACCEPTS),
 }
-"""What all rules have whose codes begin so."""
+"""What all rules have whose codes begin so; of two such families the smaller one says all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,8 +276,8 @@ class RuleInfo:
     parameters: tuple[RuleParameter, ...] = ()
 
     def __post_init__(self) -> None:
-        of_families = (role for family, role in FAMILIES.items() if self.code.startswith(family))
-        object.__setattr__(self, "role", reduce(or_, of_families, self.role))
+        of_family = FAMILIES.get(self.code[:4], FAMILIES.get(self.code[:3], Role.NONE))
+        object.__setattr__(self, "role", self.role | of_family)
 
     @property
     def text(self) -> RuleText:

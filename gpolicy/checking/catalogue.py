@@ -65,7 +65,8 @@ CATALOGUE: Final = catalogue(
 )
 """All rules in the order of their codes."""
 
-CODES: Final = {role: frozenset(info.code for info in CATALOGUE if role in info.role) for role in Role}
+_BITS: Final = [(info.code, info.role.value) for info in CATALOGUE]  # numbers: this is done at each start
+CODES: Final = {role: frozenset(code for code, bits in _BITS if bit & bits) for role in Role for bit in [role.value]}
 """The codes of the rules that have a role."""
 _BY_WORD: Final = {word.lower(): info for info in CATALOGUE for word in (info.code, info.name)}
 
