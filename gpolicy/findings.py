@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from enum import StrEnum
-from functools import lru_cache
-from typing import Final, Generic, TypeVar
+from enum import Flag, StrEnum, auto
+from functools import lru_cache, partial
+from typing import Any, Final, Generic, TypeVar, cast
 
 from gpolicy import light_dataclasses as light
 from gpolicy.data import read_data
@@ -199,7 +199,6 @@ class RuleParameter:
 
     name: str
     default: float
-    summary: str
     least: float = 0
     most: float = 1_000_000
 
@@ -210,6 +209,7 @@ class RuleText:
 
     `bad` and `good` are whole policies (YAML); the tests run both. `source` says where the fact comes from, if not from
     gpolicy itself. `fix` says in one sentence what `check --fix` does, or nothing where there is no safe fix.
+    `parameters` say what each of its numbers is for.
     """
 
     summary: str = ""
@@ -218,29 +218,71 @@ class RuleText:
     fix: str = ""
     bad: str = ""
     good: str = ""
+    parameters: Mapping[str, str] = field(default_factory=dict)
 
 
 @lru_cache
 def _texts(family: str) -> dict[str, RuleText]:
     """Return what the rules of a family (GP1) say, by code. Lines of a text are one; examples stay as they are."""
-    kept = ("bad", "good")
+    kept, joined = ("bad", "good", "parameters"), cast(Callable[[list[str]], Any], " ".join)
     return {
-        code: RuleText(**{key: text if key in kept else " ".join(text.split()) for key, text in texts.items()})
+        code: RuleText(**{key: text if key in kept else joined(text.split()) for key, text in texts.items()})
         for code, texts in read_data(f"rules/{family}.toml").items()
     }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RuleInfo:
-    """What names a rule. `stays` says why a finding must stay an error (`REFUSED` and the like), or nothing where a
-    user may accept it.
-    """
+class Role(Flag):
+    """What findings of a rule mean for others. A rule has those of its family (`FAMILIES`), and its own."""
 
+    NONE = 0
+    STRUCTURE = auto()  # found while documents are read, whichever rules run
+    UNREADABLE = auto()  # a file cannot be read
+    BREAKS = auto()  # the rest of the document may mean something else
+    SHAPE = auto()  # of the form of a key or a value: follows from what breaks the document
+    DECIDES = auto()  # of what the allocator counts with: values, and which nodes and groups there are
+    OF_TAG = auto()  # knows more of a tag than that it is mistyped
+    USES = auto()  # of guards, tests and node sets, which use what others declare
+    ALONE = auto()  # of a waiver or a house rule, each of which stands for itself
+    ACCEPTS = auto()  # of what accepts findings
+    RESULT = auto()  # a result of the whole policy: follows from any wrong value that counts
+    ALSO_RELATED = auto()  # explains others also at the other value that it names
+    JUDGES = auto()  # compares the sizes of a pair with what a node gives
+    # By these other rules ask for findings (`Context.found_with`):
+    SAME_NAME = auto()  # two sizes of a list have one name
+    OVERLAP = auto()  # two sizes overlap
+    ODD_MEMORY = auto()  # the memory of a size is most likely wrong
+    OUT_OF_ORDER = auto()  # a bound of a size is most likely wrong beside the other sizes
+    BROKEN_PROMISE = auto()  # nodes have less than their group promises
+    COPIED_NODES = auto()  # two groups have the same nodes, perhaps since one copied a pattern of the other
+
+
+FAMILIES: Final = {
+    "GP0": Role.STRUCTURE,
+    "GP00": Role.STRUCTURE | Role.UNREADABLE,
+    "GP01": Role.STRUCTURE | Role.SHAPE,
+    **dict.fromkeys(("GP2", "GP3", "GP4", "GP6"), Role.DECIDES),
+    "GP5": Role.DECIDES | Role.OF_TAG,
+    "GP8": Role.USES,
+    "GP9": Role.ALONE,
+    **dict.fromkeys(("GP90", "GP91"), Role.ALONE | Role.ACCEPTS),
+}
+"""What all rules have whose codes begin so; of two such families the smaller one says all."""
+
+
+@dataclass(frozen=True, slots=True)
+class RuleInfo:
+    """What names a rule. `stays`: why nobody may accept what it finds (`REFUSED` and the like); else it is empty."""
+
+    severity: Severity
     code: str
     name: str
-    severity: Severity
     stays: str = ""
+    role: Role = Role.NONE
     parameters: tuple[RuleParameter, ...] = ()
+
+    def __post_init__(self) -> None:
+        of_family = FAMILIES.get(self.code[:4], FAMILIES.get(self.code[:3], Role.NONE))
+        object.__setattr__(self, "role", self.role | of_family)
 
     @property
     def text(self) -> RuleText:
@@ -253,6 +295,11 @@ class RuleInfo:
     def key(self) -> str:
         """What tells the rule from all others: the code; of a house rule the name."""
         return rule_key(self.code, self.name)
+
+    @property
+    def refusal(self) -> str:
+        """Why nothing can accept its findings: they stay errors, or are about accepting; empty if not so."""
+        return self.stays or ("it is about what accepts findings" if Role.ACCEPTS in self.role else "")
 
     def covers(self, finding: Finding) -> bool:
         """Return whether a finding is of this rule, or of one of those that share its code."""
@@ -278,11 +325,6 @@ def copied(span: Span | None, first: Span | None) -> str:
     return f"{span.file} beside {first.file}" if span and first and span.file != first.file else ""
 
 
-def error_rule(code: str, name: str, stays: str = "") -> RuleInfo:
-    """Return a rule that finds errors; `templates/rules/` has what it says."""
-    return RuleInfo(code=code, name=name, severity=Severity.ERROR, stays=stays)
-
-
-def warning_rule(code: str, name: str) -> RuleInfo:
-    """Return a rule that warns; `templates/rules/` has what it says."""
-    return RuleInfo(code=code, name=name, severity=Severity.WARNING)
+error_rule: Final = partial(RuleInfo, Severity.ERROR)
+warning_rule: Final = partial(RuleInfo, Severity.WARNING)
+"""Makers of rules that the engine itself finds, by code and name; `templates/rules/` has what they say."""

@@ -129,6 +129,48 @@ def test_no_rule_imports_another() -> None:
                 assert not names & asked, file
 
 
+CODE = re.compile(r"\bGP[0-9]")
+MAY_NAME_CODES = {
+    "findings.py": "the families, and the code that house rules share",
+    "checking/accepting.py": "an example in a hint",
+    "checking/settings_tables.py": "an example in a hint",
+    "report/drift_answer.py": "the values that the schema of its JSON lists",
+}
+"""Where codes stand beside the rules that have them."""
+
+
+def test_a_code_stands_only_where_its_rule_is_declared() -> None:
+    """What a rule is to others stands on it as data: others ask for its role, not for its code."""
+    texts = {file: file.read_text(encoding="utf-8") for file in PACKAGE.rglob("*.py")}
+    found = {str(file.relative_to(PACKAGE)): _codes_in(text) for file, text in texts.items() if CODE.search(text)}
+    assert {file for file, codes in found.items() if codes} == MAY_NAME_CODES.keys(), found
+
+
+def test_codes_in_code_are_seen() -> None:
+    text = '''"""GP101."""\n_BETTER = "GP102"\n_OTHER = ("GP2", f"the GP104 of {1}", "GP")\nX = error_rule("GP001", "x")
+@error("GP103", better=_BETTER)\ndef rule(context):\n    """Not GP105."""\n    return context.found_by("GP106")\n'''
+    assert _codes_in(text) == {"GP2", "the GP104 of ", "GP106"}
+
+
+def _codes_in(text: str) -> set[str]:
+    """Return the texts with codes of rules or families that stand neither on a rule nor in documentation."""
+    tree = ast.parse(text)
+    decorators = [item for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) for item in node.decorator_list]
+    named = {node.id for item in decorators for node in ast.walk(item) if isinstance(node, ast.Name)}
+    of_rules: list[ast.AST] = [*decorators]
+    for node in ast.walk(tree):
+        match node:
+            case ast.Expr(value=ast.Constant()):
+                of_rules.append(node)
+            case ast.Call(func=ast.Name(id="error_rule" | "warning_rule" | "RuleInfo")):
+                of_rules.append(node)
+            case ast.Assign(targets=[ast.Name(id=name)]) | ast.AnnAssign(target=ast.Name(id=name)) if name in named:
+                of_rules.append(node)
+    left_out = {node for item in of_rules for node in ast.walk(item)}
+    texts = [node for node in ast.walk(tree) if isinstance(node, ast.Constant) and node not in left_out]
+    return {item.value for item in texts if isinstance(item.value, str) and CODE.search(item.value)}
+
+
 def test_programs_are_started_in_one_place() -> None:
     """Others may name constants and types of `subprocess`."""
     starting = {"Popen", "run", "call", "check_call", "check_output", "getoutput", "getstatusoutput"}

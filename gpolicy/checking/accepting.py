@@ -24,16 +24,11 @@ from gpolicy.policy import edits
 from gpolicy.policy.model import Policy, Waiver
 from gpolicy.policy.source_file import SourceFile
 
-
-def refusal(info: RuleInfo) -> str:
-    """Return why nothing can accept findings of a rule: they stay errors, or are about accepting; empty if not so."""
-    return info.stays or ("it is about what accepts findings" if info.code.startswith(("GP90", "GP91")) else "")
-
-
 Find = Callable[..., tuple[RuleInfo | None, str]]
 """Returns the rule of a code or name; or None, and a hint, with a `guess` at what may have been meant."""
 
-
+DRIFT: Final = warning_rule("GP821", "drift")
+"""No check finds it, `gpolicy drift` does. It stands among the rules so that a waiver can name it."""
 WAIVER_EXPIRED: Final = warning_rule("GP901", "waiver-expired")
 WAIVER_UNUSED: Final = warning_rule("GP902", "waiver-unused")
 WAIVER_UNKNOWN_RULE: Final = error_rule("GP903", "waiver-unknown-rule")
@@ -119,7 +114,7 @@ class Waivers:
             last_day = date.fromisoformat(waiver.until)
         if info is None:
             rule, message = WAIVER_UNKNOWN_RULE, f"there is no rule {waiver.rule!r}"
-        elif reason := refusal(info):
+        elif reason := info.refusal:
             rule, message = WAIVER_NOT_POSSIBLE, f"{info.code} {info.name} cannot be waived: {reason}"
             hint = "fix what it finds"
         elif last_day is None:
@@ -264,11 +259,11 @@ class Suppressions:
         self._comments.setdefault((comment.span.file, comment.line), []).append(comment)
         for word in comment.words:
             infos, hint = self._rules_named(word, guess=len(self.findings) < MOST_GUESSES)
-            codes = frozenset(info.key for info in infos if not refusal(info))
+            codes = frozenset(info.key for info in infos if not info.refusal)
             if codes:
                 comment.codes[word] = codes
             elif infos:
-                message = f"{word} cannot be accepted by a comment: {refusal(infos[0])}"
+                message = f"{word} cannot be accepted by a comment: {infos[0].refusal}"
                 self.findings.append(SUPPRESSION_NOT_POSSIBLE.finding(message, comment.span, hint="fix what it finds"))
             elif self._is_own(comment) or not word.startswith(HOUSE):  # another policy's rules are not known here
                 said = f"there is no rule {word[:60]!r}"

@@ -13,14 +13,12 @@ from typing import Final
 
 from gpolicy.checking import accepting, baseline, settings
 from gpolicy.checking.rule import Rule, When
-from gpolicy.findings import HOUSE, HOUSE_CODE, Finding, RuleInfo, Severity, warning_rule
+from gpolicy.findings import HOUSE, HOUSE_CODE, Finding, Role, RuleInfo, Severity
 from gpolicy.guessing import did_you_mean
 from gpolicy.policy import source_file
 from gpolicy.policy.model import RULE_NAME
 
 _HOME: Final = "gpolicy.rules"
-DRIFT: Final = warning_rule("GP821", "drift")
-"""No check finds it, `gpolicy drift` does. It stands among the rules so that a waiver can name it."""
 EVERY_RULE: Final = "GP"
 ALL: Final = "ALL"
 """The word for every rule, those included that are off otherwise."""
@@ -56,7 +54,6 @@ def catalogue(infos: Iterable[RuleInfo]) -> tuple[RuleInfo, ...]:
 
 CATALOGUE: Final = catalogue(
     (
-        DRIFT,
         *(rule.info for rule in _ALL),
         *(
             item
@@ -67,6 +64,10 @@ CATALOGUE: Final = catalogue(
     )
 )
 """All rules in the order of their codes."""
+
+_BITS: Final = [(info.code, info.role.value) for info in CATALOGUE]  # numbers: this is done at each start
+CODES: Final = {role: frozenset(code for code, bits in _BITS if bit & bits) for role in Role for bit in [role.value]}
+"""The codes of the rules that have a role."""
 _BY_WORD: Final = {word.lower(): info for info in CATALOGUE for word in (info.code, info.name)}
 
 
@@ -106,7 +107,7 @@ def _code_hint(word: str) -> str:
     code = f"GP{word[2:].translate(_DIGITS)}"
     if code.lower() in _BY_WORD:
         return f"Did you mean `{code}`?"
-    if len(code) < len("GP201") and any(info.code.startswith(code) for info in CATALOGUE):
+    if len(code) < len(HOUSE_CODE) and any(info.code.startswith(code) for info in CATALOGUE):
         return f"{code} is a family of rules: `gpolicy explain {code}` lists them"
     near = [info.code for info in CATALOGUE if info.code[:4] == code[:4]]
     if near:
@@ -148,7 +149,7 @@ def ignored_codes(select: Iterable[str] | None, ignore: Iterable[str]) -> frozen
     error always counts, and so does drift unless it is ignored: to select what check looks for hides none. The words
     are known ones.
     """
-    selected = {DRIFT.code: len(EVERY_RULE), **_precision((EVERY_RULE,) if select is None else select)}
+    selected = {accepting.DRIFT.code: len(EVERY_RULE), **_precision((EVERY_RULE,) if select is None else select)}
     ignored = _precision(ignore)
     keys = [info.key for info in CATALOGUE if not info.stays]
     keys += [key for key in {**selected, **ignored} if key.startswith(HOUSE)]

@@ -15,9 +15,9 @@ from os.path import relpath
 from pathlib import Path
 from typing import Final
 
-from gpolicy.checking.accepting import Suppressions, Waivers, refusal
+from gpolicy.checking.accepting import Suppressions, Waivers
 from gpolicy.checking.baseline import Baseline, baseline_text, fingerprint, key_of, read_baseline
-from gpolicy.checking.catalogue import CATALOGUE, FLEET_RULES, RULES, find_rule, rules_named
+from gpolicy.checking.catalogue import CATALOGUE, CODES, FLEET_RULES, RULES, find_rule, rules_named
 from gpolicy.checking.consequences import folded, is_said_better, one_for_each_missing
 from gpolicy.checking.context import NO_FORECAST, Context, Forecast
 from gpolicy.checking.rule import Fleet, Hit, Rule, When
@@ -25,7 +25,7 @@ from gpolicy.checking.settings import DEFAULT, Settings, idle_globs
 from gpolicy.checking.settings_tables import NONE, Overrides, settings_for, settings_of_each
 from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import InputError, RequestError
-from gpolicy.findings import HOUSE, HOUSE_CODE, WAIVER, Accepted, Finding, Severity, Span, by_place, told
+from gpolicy.findings import HOUSE, HOUSE_CODE, WAIVER, Accepted, Finding, Role, Severity, Span, by_place, told
 from gpolicy.ganeti.releases import release_of
 from gpolicy.guessing import did_you_mean
 from gpolicy.opening import FileToWrite, real_path, tree_around
@@ -36,8 +36,7 @@ from gpolicy.policy.model import Policy
 from gpolicy.policy.source_file import FILE_NOT_READ, Files, SourceFile, YamlDocument
 from gpolicy.resolve.desired import Desired
 
-_ALWAYS_RUN: Final = frozenset(info.code for info in CATALOGUE if info.code.startswith("GP0"))
-ACCEPTABLE: Final = frozenset(info.code for info in CATALOGUE if not refusal(info))
+ACCEPTABLE: Final = frozenset(info.code for info in CATALOGUE if not info.refusal)
 """Codes of the rules whose findings a waiver, a comment or a baseline may accept."""
 
 
@@ -95,7 +94,7 @@ class Examination:
     def _run_rules(self, context: Context, sieve: _Sieve) -> frozenset[str]:
         """Sift what is found; return the codes of the rules that ran and could find all that they are for."""
         sieve.take(_structure_hits(self.policy))
-        codes = set(_ALWAYS_RUN - context.settings.ignored)
+        codes = set(CODES[Role.STRUCTURE] - context.settings.ignored)
         unfit = When.STATE if context.state is None else When.NO_STATE
         unfit |= When.ALWAYS if context.whole else When.WHOLE
         unfit |= When.NO_PLAN if self.to_plan else When.ALWAYS

@@ -2,8 +2,8 @@
 
 A finding follows from one at its own place, or at a place that it compares with; a test that fails follows from a wrong
 value of the policy; what a plan leads to follows from what is wrong with the values that it changes; all references to
-one missing name are one finding. Rules say as data which of their findings explain others, after which they are silent,
-and which say the same better (`Rule`).
+one missing name are one finding. Rules say as data what their findings are to others (`Role`), which of them explain
+others, after which they are silent, and which say the same better (`Rule`).
 """
 
 from __future__ import annotations
@@ -13,27 +13,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
-from gpolicy.checking.catalogue import RULES
+from gpolicy.checking.catalogue import CODES, RULES
 from gpolicy.checking.context import Context
-from gpolicy.checking.pairs import JUDGES
 from gpolicy.checking.rule import Hit, Rule, Same
-from gpolicy.findings import ALMOST, BASE_FILE, Finding, Severity, Span, told
+from gpolicy.findings import ALMOST, BASE_FILE, Finding, Role, Severity, Span, told
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS
 from gpolicy.policy.source_file import SIZE_ROUNDED
 
 _EXPLAINS: Final = {rule.info.code: rule for rule in RULES if rule.explains is not None}
 """The rules whose findings explain others, by code."""
-_RESULTS: Final = frozenset(rule.info.code for rule in RULES if rule.follows)
-"""Rules whose findings are results: they follow from any wrong value that counts."""
-_USING: Final = ("GP8", "GP613")  # guards, tests and node sets, which use what others declare
-_TAGS: Final = "GP5"  # the family that knows more of a tag than that it is mistyped
-_ALONE: Final = "GP9"  # the family of waivers and house rules, each of which stands for itself
-_BREAKS: Final = ("GP002", "GP003")  # after these the rest of a document may mean something else
-_DECIDING: Final = (
-    *("GP114", "GP148", "GP151", "GP152", "GP153", "GP154", "GP195", "GP2", "GP3", "GP4", "GP5", "GP6"),
-    *("GP721", "GP722", "GP723", "GP728"),
-)
-"""Rules and families about what the allocator counts with: values, and which nodes and groups there are."""
+_ALONE, _JUDGES, _RESULTS, _USES = (CODES[role] for role in (Role.ALONE, Role.JUDGES, Role.RESULT, Role.USES))
 _ONE_THING: Final = dict.fromkeys(("disk-size", "disk-count", "spindle-use"), "disks")
 _LAST: Final = 99
 _MOST_AT_ONE_PLACE: Final = 8  # findings that are looked at for a cause
@@ -67,7 +56,7 @@ class _Causes:
     """From which of the others each finding follows."""
 
     def __init__(self, found: Sequence[Finding], context: Context) -> None:
-        judged = context.each_pair() if any(finding.code in JUDGES for finding in found) else ()
+        judged = context.each_pair() if any(finding.code in _JUDGES for finding in found) else ()
         self._on_line: dict[tuple[str, int], list[Finding]] = defaultdict(list)
         for finding in found:
             if finding.span is not None and finding.severity is not Severity.INFO:
@@ -92,7 +81,7 @@ class _Causes:
             for place in {*self._places(finding), *_explained(finding)}:
                 at[place].append(finding)
         documents = [document.value_span(()) for document in context.policy.documents]
-        breaks = {item.span: item for item in reversed(found) if item.span and item.code in _BREAKS}
+        breaks = {item.span: item for item in reversed(found) if item.span and item.code in CODES[Role.BREAKS]}
         self._breaks = {
             span.file: (item, place) for span, item in breaks.items() for place in documents if span.lies_within(place)
         }
@@ -109,9 +98,9 @@ class _Causes:
 
     def _cause(self, finding: Finding) -> Finding | None:
         told = self._told.get((finding.key, finding.span, finding.message))
-        if told is not None and (told.code.startswith(_ALONE) or _is_cause(told, finding)):
+        if told is not None and (told.code in _ALONE or _is_cause(told, finding)):
             return told
-        if finding.span is not None and finding.code.startswith("GP01") and finding.span.file in self._breaks:
+        if finding.span is not None and finding.code in CODES[Role.SHAPE] and finding.span.file in self._breaks:
             broken, document = self._breaks[finding.span.file]
             if finding.span.lies_within(document):
                 return broken
@@ -153,7 +142,7 @@ class _Causes:
         """Yield where a finding is: its place, and what it compares with a node: memory, CPUs or disks of one pair."""
         if finding.span is not None:
             yield finding.span
-            judges = finding.code in JUDGES or finding.severity is Severity.INFO
+            judges = finding.code in _JUDGES or finding.severity is Severity.INFO
             if judges and finding.span in self._sizes:
                 yield self._sizes[finding.span]
 
@@ -164,21 +153,20 @@ def _about(finding: Finding) -> set[Span | None]:
 
 def _explained(finding: Finding) -> Iterable[Span]:
     """Return the places beside its own at which a finding explains others."""
-    rule = _EXPLAINS.get(finding.code)
-    return (item.span for item in finding.related) if rule is not None and rule.also_related else ()
+    return (item.span for item in finding.related) if finding.code in CODES[Role.ALSO_RELATED] else ()
 
 
 def _is_cause(other: Finding, finding: Finding) -> bool:
     """Return whether one may follow from the other: what one rule says twice of one place are two things."""
     is_same = (other.code, other.span) == (finding.code, finding.span)
-    is_alone = _ALONE in (other.code[:3], finding.code[:3])
+    is_alone = other.code in _ALONE or finding.code in _ALONE
     return not is_same and not is_alone and other.code not in _RESULTS and other.severity is not Severity.INFO
 
 
 def _is_wrong(finding: Finding) -> bool:
     """Return whether a value of the policy is wrong, or most likely is."""
-    is_likely = finding.severity is Severity.WARNING and finding.code.startswith(_DECIDING)
-    return is_likely or (finding.severity is Severity.ERROR and not finding.code.startswith(_ALONE))
+    is_likely = finding.severity is Severity.WARNING and finding.code in CODES[Role.DECIDES]
+    return is_likely or (finding.severity is Severity.ERROR and finding.code not in _ALONE)
 
 
 def _rank(finding: Finding) -> tuple[object, ...]:
@@ -189,7 +177,7 @@ def _rank(finding: Finding) -> tuple[object, ...]:
     rule = _EXPLAINS.get(finding.code)
     compares, order = finding.related != () and rule is None, rule.explains if rule is not None else _LAST
     late = finding.code == SIZE_ROUNDED.code, finding.because != (), compares
-    is_of_tag = finding.code.startswith(_TAGS)
+    is_of_tag = finding.code in CODES[Role.OF_TAG]
     return *late, finding.severity.rank if order else 0, not is_of_tag, order, finding.code, finding.sort_key()
 
 
@@ -233,7 +221,7 @@ def one_for_each_missing(*policies: Iterable[Finding]) -> dict[Finding, list[Fin
             together[(scope, name) if name else finding].append(finding)
     result: dict[Finding, list[Finding]] = {}
     for same in together.values():
-        first = min(same, key=lambda finding: (finding.severity.rank, finding.code.startswith(_USING)))  # else by place
+        first = min(same, key=lambda finding: (finding.severity.rank, finding.code in _USES))  # else by place
         given = next((item.span for item in first.related if item.message == ALMOST), None)
         if given is not None and len(uses := {item.span for item in same if item.span}) > 1 and first.span:
             name, file = first.missing.partition(" ")[2], first.span.file.rpartition("/")[2]

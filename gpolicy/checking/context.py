@@ -15,7 +15,7 @@ from gpolicy.checking.pairs import Pair, pairs_of
 from gpolicy.checking.settings import Settings
 from gpolicy.checking.tags import Members, Tag, TaggedNode
 from gpolicy.cluster.state import ClusterObject, ClusterState, LiveGroup, LiveInstance
-from gpolicy.findings import NODES_LIKE, Finding, Severity, Span
+from gpolicy.findings import NODES_LIKE, Finding, Role, Severity, Span
 from gpolicy.ganeti.vocabulary import Level, Path
 from gpolicy.policy.model import INHERIT, ClusterPolicy, Declared, GroupPolicy, Leaf, Leaves, Policy
 from gpolicy.policy.source_file import Pointer
@@ -96,7 +96,7 @@ class Context:
     forecast: Forecast = NO_FORECAST
     rules: Mapping[str, Rule] = field(default_factory=dict)
     others: Sequence[Policy] = ()
-    _found: dict[str, tuple[Hit, ...]] = field(default_factory=dict, init=False)
+    _found: dict[str | Role, tuple[Hit, ...]] = field(default_factory=dict, init=False)
     _done: dict[object, Any] = field(default_factory=dict, init=False)
 
     @cached_property
@@ -140,6 +140,16 @@ class Context:
         if code not in self._found:
             self._found[code] = tuple(self.rules[code].check(self))
         return self._found[code]
+
+    def found_with(self, role: Role) -> Sequence[Hit]:
+        """Return what the rules that have a role find, as `found_by` does."""
+        if role not in self._found:
+            self._found[role] = tuple(hit for code in self.codes_with(role) for hit in self.found_by(code))
+        return self._found[role]
+
+    def codes_with(self, role: Role) -> list[str]:
+        """Return the codes of the rules that have a role, in their order."""
+        return [code for code, rule in self.rules.items() if role in rule.info.role]
 
     @cached_property
     def without_cluster(self) -> Context:
@@ -188,8 +198,8 @@ class Context:
 
     @cached_property
     def _policy_of_tags(self) -> Policy:
-        """The policy, without the nodes of groups whose patterns were copied from other groups: GP611 says it."""
-        asked = self.found_by("GP611") if self.state is None and self.rules else ()
+        """The policy, without the nodes of groups whose patterns were most likely copied from other groups."""
+        asked = self.found_with(Role.COPIED_NODES) if self.state is None else ()
         copied = {hit.label for hit in asked if hit.finding.missing.startswith(NODES_LIKE)}
         groups = self.policy.groups.items()
         known = {name: replace(group, nodes=None) if group.label in copied else group for name, group in groups}

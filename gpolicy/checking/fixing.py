@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from itertools import pairwise, starmap
 from typing import Final
 
-from gpolicy.findings import Edit, Finding, Severity, Span, told
+from gpolicy.checking.catalogue import CODES
+from gpolicy.findings import Edit, Finding, Role, Severity, Span, told
 from gpolicy.policy.source_file import Files
 
 MOST_CHECKS: Final = 200
@@ -108,7 +109,7 @@ def _errors(look: CheckResult) -> tuple[int, ...]:
     """Return how many findings say that a file cannot be read, that its structure is wrong, and all errors."""
     errors = (item for item in told(look.findings) if item.severity is Severity.ERROR)
     codes = [item.code for item in errors if all(more.severity is not Severity.ERROR for more in item.consequences)]
-    return tuple(sum(code.startswith(begin) for code in codes) for begin in ("GP00", "GP0", ""))
+    return (*(sum(map(CODES[role].__contains__, codes)) for role in (Role.UNREADABLE, Role.STRUCTURE)), len(codes))
 
 
 def without_overlap(findings: Iterable[Finding]) -> list[Finding]:

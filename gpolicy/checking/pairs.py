@@ -12,9 +12,6 @@ from gpolicy.ganeti.parameters import spec_distance
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS, SPEC_SIZES
 from gpolicy.policy.model import Leaf
 
-JUDGES: Final = ("GP211", "GP212", "GP223", "GP402", "GP404", "GP405", "GP415", "GP416")
-"""The rules that compare the sizes of a pair with what a node gives."""
-
 FILLING: Final = ("memory-size", "cpu-count", "disk-size")
 """The parameters that fill a node."""
 

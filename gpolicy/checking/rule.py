@@ -19,7 +19,7 @@ from functools import cached_property, lru_cache, partial
 from typing import Final, TypedDict, Unpack, cast
 
 from gpolicy.checking.context import Context
-from gpolicy.findings import Finding, Fix, Related, RuleInfo, RuleParameter, Severity, Span
+from gpolicy.findings import Finding, Fix, Related, Role, RuleInfo, RuleParameter, Severity, Span
 from gpolicy.ganeti.vocabulary import Path
 from gpolicy.policy.model import Declared, Policy
 
@@ -73,14 +73,12 @@ class When(Flag):
 class Rule:
     """One rule: its documentation, and the function that yields what is wrong with a policy, or with a `Fleet`.
 
-    The function gets the parameters of the rule by name. One mistake makes one finding. By these the checker leaves
-    out what only follows from another finding. `explains`: those of this rule tell what is most likely wrong, and
-    others at the same place follow from it; of two such findings the one with the lesser number counts: 0 even before
-    what is more severe. `also_related`: the cause may also be the other value that they name. `follows`: its own are
-    results of the whole policy, and follow from any wrong value. `silent_after`: the families after whose errors a rule
-    that runs last is not asked. `better`: the codes of rules that say the same more exactly, by what the hits share:
-    `Same`, or the guard that they repeat. `unless_declared`: where the policy declares all these, a state shows no
-    more.
+    The function gets the parameters of the rule by name. One mistake makes one finding: by the roles of rules (`Role`)
+    and by these the checker leaves out what only follows from another finding. `explains`: those of this rule tell what
+    is most likely wrong, and others at the same place follow from it; of two such findings the one with the lesser
+    number counts: 0 even before what is more severe. `silent_after`: the families after whose errors a rule that runs
+    last is not asked. `better`: the codes of rules that say the same more exactly, by what the hits share: `Same`, or
+    the guard that they repeat. `unless_declared`: where the policy declares all these, a state shows no more.
     """
 
     info: RuleInfo
@@ -88,8 +86,6 @@ class Rule:
     when: When
     unless_declared: tuple[Path, ...] = ()
     explains: int | None = None
-    also_related: bool = False
-    follows: bool = False
     silent_after: tuple[str, ...] = ()
     better: tuple[tuple[Same | str, tuple[str, ...]], ...] = ()
 
@@ -152,8 +148,6 @@ class _How(TypedDict, total=False):
 
     unless_declared: tuple[Path, ...]
     explains: int
-    also_related: bool
-    follows: bool
     silent_after: tuple[str, ...]
     better: tuple[tuple[Same | str, tuple[str, ...]], ...]
 
@@ -165,13 +159,14 @@ def _rule(
     *,
     stays: str = "",
     parameters: tuple[RuleParameter, ...] = (),
+    role: Role = Role.NONE,
     **how: Unpack[_How],
 ) -> Callable[[Callable[..., Iterable[Hit]]], Rule]:
     """Return what makes a rule of a function: named as it is, with `When` it runs and why its findings must stay."""
 
     def rule(find: Callable[..., Iterable[Hit]]) -> Rule:
         name = find.__name__.replace("_", "-")
-        info = RuleInfo(code=code, name=name, severity=severity, stays=stays, parameters=parameters)
+        info = RuleInfo(severity, code, name, stays, role, parameters)
         return Rule(info=info, find=find, when=when, **how)
 
     return rule

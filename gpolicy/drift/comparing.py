@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import date
 
-from gpolicy.checking.accepting import Waivers
-from gpolicy.checking.catalogue import DRIFT, find_rule
+from gpolicy.checking.accepting import DRIFT, Waivers
+from gpolicy.checking.catalogue import find_rule
 from gpolicy.checking.rule import Hit
 from gpolicy.checking.settings import DEFAULT, Settings
 from gpolicy.cluster.state import ClusterState, Identity, Snapshot
@@ -110,7 +110,7 @@ def find_drift(policy: Policy, state: ClusterState, *, today: date, settings: Se
     release, left_out = unknown_release(state.software_version), ""
     if ignored:
         what = f"{ignored} value that drifted is" if ignored == 1 else f"{ignored} values that drifted are"
-        left_out = f"{what} not shown: {settings.source or 'the settings'} ignores GP821 drift there"
+        left_out = f"{what} not shown: {settings.source or 'the settings'} ignores {DRIFT.code} {DRIFT.name} there"
     has_cluster = policy.cluster is not None or policy.cluster_tags is not None
     return DriftReport(
         cluster=state.name,

@@ -149,11 +149,13 @@ OBJECTS: Final = "objects"
 class Kind:
     """A kind of document. `field` of a policy holds the result of `read` for a document that conforms to its schema.
 
-    Findings about values go to the second argument of `read`. The field `objects` holds what can extend something.
+    Findings about values go to the second argument of `read`. The field `objects` holds what can extend something. What
+    has a name (`is_named`) replaces that of a base; what is about a group of the base alone is left out.
     """
 
     field: str
     read: Reader
+    is_named: bool = False
 
 
 def _one(make: Callable[[Builder], object]) -> Reader:
@@ -165,8 +167,8 @@ KINDS: Final[Mapping[str, Kind]] = {
     "NodeGroup": Kind(OBJECTS, _one(Builder.group)),
     "NodeSet": Kind(OBJECTS, _one(Builder.node_set)),
     "TagRules": Kind("tag_rules", _one(Builder.tag_rules)),
-    "Guards": Kind("guards", build_guards),
-    "Test": Kind("scenarios", build_scenarios),
+    "Guards": Kind("guards", build_guards, is_named=True),
+    "Test": Kind("scenarios", build_scenarios, is_named=True),
     "Rule": Kind("house_rules", build_house_rule),
     "Waiver": Kind("waivers", lambda document, report: Builder(document, report).waivers()),
 }

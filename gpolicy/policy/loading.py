@@ -28,9 +28,6 @@ from gpolicy.printable import some
 LARGEST_SNAPSHOT = 64 * 1024**2
 """Bytes of a snapshot that a test reads."""
 
-_NAMED: Final = frozenset({"guards", "scenarios"})
-"""What a policy has by name: its own replaces that of a base; what is about a group of the base alone is left out."""
-
 _Named = TypeVar("_Named", GroupPolicy, NodeSetPolicy)
 _Given = TypeVar("_Given", bound=Guard | Scenario)
 
@@ -276,12 +273,13 @@ class _Loader:
             {item.name for item in objects if isinstance(item, GroupPolicy)}
             for objects in (self._objects, base.made[OBJECTS])
         )
-        for field, made in self._made.items():  # who extends a document takes these of its file as well
-            if field not in _NAMED:
-                made.extend(base.made[field])
+        for kind in (kind for kind in KINDS.values() if kind.field in self._made):
+            made, others = self._made[kind.field], base.made[kind.field]  # who extends a document takes these as well
+            if not kind.is_named:
+                made.extend(others)
                 continue
             known = {item.name.value: (place, item) for place, item in enumerate(made)}
-            for item in base.made[field]:
+            for item in others:
                 if item.group and item.group.value in there - here:
                     continue
                 place, other = known.get(item.name.value, (len(made), None))

@@ -14,12 +14,12 @@ from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import Any, Final
 
-from gpolicy.findings import UNREADABLE, Edit, Finding, Located, Span, error_rule, warning_rule
+from gpolicy.findings import UNREADABLE, Edit, Finding, Located, Role, Span, error_rule, warning_rule
 from gpolicy.light_dataclasses import dataclass
 
 UNREADABLE_FILE: Final = error_rule("GP001", "unreadable-file", UNREADABLE)
-YAML_SYNTAX: Final = error_rule("GP002", "yaml-syntax", UNREADABLE)
-DUPLICATE_KEY: Final = error_rule("GP003", "duplicate-key", UNREADABLE)
+YAML_SYNTAX: Final = error_rule("GP002", "yaml-syntax", UNREADABLE, Role.BREAKS)
+DUPLICATE_KEY: Final = error_rule("GP003", "duplicate-key", UNREADABLE, Role.BREAKS)
 ALIAS_BOMB: Final = error_rule("GP004", "too-large", UNREADABLE)
 UNSUPPORTED_YAML: Final = error_rule("GP005", "unsupported-yaml", UNREADABLE)
 NOT_A_POLICY: Final = error_rule("GP010", "not-a-policy", UNREADABLE)

@@ -11,7 +11,6 @@ from textwrap import dedent
 from types import MappingProxyType
 from typing import Final
 
-from gpolicy.checking.accepting import refusal
 from gpolicy.checking.catalogue import CATALOGUE, RULES, find_rule, is_family, rules_named
 from gpolicy.checking.context import MINMAX
 from gpolicy.checking.rule import When
@@ -85,8 +84,8 @@ def settings_text(info: RuleInfo) -> str:
     """Return the parameters of a rule with their defaults, as one would write them into the settings."""
     lines = [f"[rules.{info.name}]"]
     for parameter in info.parameters:
-        bounds = f"{parameter.least:g} to {parameter.most:g}"
-        lines.append(f"{parameter.name} = {parameter.default:g}  # {parameter.summary.rstrip('.')} ({bounds})")
+        what = f"{info.text.parameters[parameter.name].rstrip('.')} ({parameter.least:g} to {parameter.most:g})"
+        lines.append(f"{parameter.name} = {parameter.default:g}  # {what}")
     return "\n".join(lines)
 
 
@@ -228,7 +227,7 @@ def _accepting(info: RuleInfo) -> str:
     if reason := info.stays:
         return f"No finding of this rule can be accepted: {reason}."
     settings = f'`ignore = ["{info.key}"]` in gpolicy.toml'
-    if refusal(info):
+    if info.refusal:
         return f"To accept all findings of this rule: {settings}."
     comment = f"`# gpolicy: ignore[{info.key}] REASON` at the end of its line"
     return f"To accept a finding: {comment}, a Waiver document, or {settings} for all of this rule."

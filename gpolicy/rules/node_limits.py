@@ -11,7 +11,7 @@ from gpolicy.checking.pairs import Pair, amount, comparable
 from gpolicy.cluster.state import LiveNode, Resources
 from gpolicy.cluster.terms import VolumeSize, VolumeTerms
 from gpolicy.cluster.volume_pools import VolumePool, VolumePools, volume_pools
-from gpolicy.findings import Located, Related, Span
+from gpolicy.findings import Located, Related, Role, Span
 from gpolicy.ganeti.htools_reading import hail_parameters
 from gpolicy.ganeti.vocabulary import HYPERVISORS, Path
 from gpolicy.policy.model import ClusterPolicy, GroupPolicy, Hardware, Leaf
@@ -107,7 +107,7 @@ class Excess:
 
         A slip that makes sizes overlap is the likelier one. Large sizes are in whole GiB: they are easier to read.
         """
-        slip = (item.finding.hint for item in context.found_by("GP201") if item.finding.span == self.place)
+        slip = (item.finding.hint for item in context.found_with(Role.OVERLAP) if item.finding.span == self.place)
         size = most // self.disks
         size -= size % 1024 if self.parameter in SPARED and size >= 100 * 1024 else 0
         bounds = "min and max" if self.pair.minimum[self.parameter] > size else "the maximum"

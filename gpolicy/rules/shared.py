@@ -12,7 +12,7 @@ from typing import Any, Final, TypeVar, cast
 from gpolicy.checking.context import EXCLUSIVE_STORAGE, MINMAX, Context
 from gpolicy.checking.rule import Hit, hit, see
 from gpolicy.data import read_data
-from gpolicy.findings import ALMOST, NODES_LIKE, Located, Related, Span
+from gpolicy.findings import ALMOST, NODES_LIKE, Located, Related, Role, Span
 from gpolicy.ganeti.parameters import PARAMETERS, default_in, parameter_at
 from gpolicy.ganeti.vocabulary import Level, Path, Reach, Type, Value
 from gpolicy.guessing import did_you_mean_one_of, name_meant
@@ -252,7 +252,7 @@ def unknown_spec(
     leaf = context.effective(declared, MINMAX) if declared else None
     names = [pair.name or "" for pair in context.lost_pairs(declared)] if declared else []
     lost = names if spec.value in names else []
-    at = [leaf.span] if leaf and lost else [item.finding.span for item in context.found_by("GP208")]
+    at = [leaf.span] if leaf and lost else [item.finding.span for item in context.found_with(Role.SAME_NAME)]
     related = tuple(Related(span, "its sizes are here") for span in at if span and leaf and span.lies_within(leaf.span))
     as_well = f"write {listed(lost)} in the list of group {group} as well" if lost else ""
     if group is not None and group not in context.policy.groups:

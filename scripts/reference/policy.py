@@ -135,7 +135,8 @@ def settings_section() -> Iterator[Block]:
         tuple(
             (
                 Link(info.name, f"rules.md#{info.code.lower()}-{info.name}"),
-                *(f"`{item.name}`", f"{item.default:g}", f"{item.least:g}", f"{item.most:,.10g}", item.summary),
+                *(f"`{item.name}`", f"{item.default:g}", f"{item.least:g}", f"{item.most:,.10g}"),
+                info.text.parameters[item.name],
             )
             for info in CATALOGUE
             for item in info.parameters

@@ -155,7 +155,7 @@ def _numbers(info: RuleInfo) -> Schema:
             "minimum": parameter.least,
             "maximum": parameter.most,
             "default": parameter.default,
-            "description": parameter.summary,
+            "description": info.text.parameters.get(parameter.name, ""),
         }
         for parameter in info.parameters
     }

@@ -10,10 +10,15 @@ from pathlib import Path
 import pytest
 
 from gpolicy import rules
-from gpolicy.checking.catalogue import CATALOGUE, FLEET_RULES, RULES, catalogue, find_rule, rules_in
+from gpolicy.checking.catalogue import CATALOGUE, CODES, FLEET_RULES, RULES, catalogue, find_rule, rules_in
 from gpolicy.checking.context import Context
 from gpolicy.checking.rule import Hit, warning
+from gpolicy.checking.settings import DEFAULT
 from gpolicy.data import data_directory, read_data
+from gpolicy.findings import FAMILIES, Role, RuleInfo, Severity
+from gpolicy.policy.loading import load_policy
+from tests.rules.policy_texts import CLUSTER, SMALL
+from tests.rules.run_rules import TODAY
 
 
 def test_codes_and_names_are_unique_and_in_order() -> None:
@@ -101,3 +106,30 @@ def test_the_texts_are_those_of_the_rules() -> None:
     files = sorted((data_directory("templates") / "rules").iterdir())
     texts = [(file.stem, code) for file in files for code in tomllib.loads(file.read_text(encoding="utf-8"))]
     assert sorted(texts) == [(info.code[:3], info.code) for info in CATALOGUE]
+
+
+def test_each_number_of_a_rule_has_a_text() -> None:
+    for info in CATALOGUE:
+        assert {parameter.name for parameter in info.parameters} == info.text.parameters.keys(), info.code
+        assert all(text.endswith(".") for text in info.text.parameters.values())
+
+
+def test_a_rule_has_the_roles_of_its_family_and_its_own() -> None:
+    info = RuleInfo(Severity.WARNING, "GP599", "made-up", role=Role.USES)
+    assert info.role == Role.USES | Role.DECIDES | Role.OF_TAG
+    assert replace(info, code="GP199").role & Role.USES
+    assert all(any(info.code.startswith(family) for info in CATALOGUE) for family in FAMILIES)
+    assert all(CODES[role] == {info.code for info in CATALOGUE if role in info.role} != set() for role in Role)
+    explaining = {rule.info.code for rule in RULES if rule.explains is not None}
+    assert CODES[Role.ALSO_RELATED] <= explaining
+
+
+def test_rules_are_asked_by_their_roles(tmp_path: Path) -> None:
+    (tmp_path / "policy.yaml").write_text(f"{CLUSTER}ipolicy:\n  minmax:\n{SMALL}{SMALL}", encoding="utf-8")
+    policy, by_code = load_policy(tmp_path), {rule.info.code: rule for rule in RULES}
+    context = Context(policy, None, DEFAULT, TODAY, rules=by_code)
+    (found,) = context.found_with(Role.SAME_NAME)
+    assert found.finding.code == "GP208"
+    assert context.found_by("GP208") == (found,)
+    assert context.codes_with(Role.JUDGES) == sorted(CODES[Role.JUDGES])
+    assert not Context(policy, None, DEFAULT, TODAY).found_with(Role.SAME_NAME)

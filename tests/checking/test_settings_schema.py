@@ -73,7 +73,7 @@ NUMBERED = RuleInfo(
     code="GP299",
     name="too-many",
     severity=Severity.WARNING,
-    parameters=(RuleParameter(name="most", default=3, summary="The most that are not too many.", least=1, most=9),),
+    parameters=(RuleParameter(name="most", default=3, least=1, most=9),),
 )
 
 

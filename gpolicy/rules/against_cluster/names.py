@@ -18,7 +18,7 @@ from gpolicy.checking.context import (
 from gpolicy.checking.pairs import Pair, amount
 from gpolicy.checking.rule import Hit, Rule, When, error, hit, see, warning
 from gpolicy.cluster.state import LiveInstance
-from gpolicy.findings import NO_PLAN, Related, RuleInfo, Span
+from gpolicy.findings import NO_PLAN, Related, Role, RuleInfo, Span
 from gpolicy.ganeti.releases import release_of, unknown_release
 from gpolicy.ganeti.vocabulary import DRBD_METADATA, Level, Path
 from gpolicy.guessing import MOST_GUESSES, name_meant
@@ -49,7 +49,7 @@ _PLACES: Final[dict[Path, frozenset[str]]] = {
 """Where new disks go, and the templates of these disks. Another place of rbd and gluster is a matter of the guards."""
 
 
-@warning("GP728", when=When.STATE | When.WHOLE)
+@warning("GP728", when=When.STATE | When.WHOLE, role=Role.DECIDES)
 def misspelt_group(context: Context) -> Iterator[Hit]:
     named = {item.policy.renamed_from.value for item in context.desired.groups.values() if item.policy.renamed_from}
     left = [name for name in context.observed.groups if name not in named and name not in context.desired.groups]
@@ -133,7 +133,7 @@ def hypervisor_in_use(context: Context) -> Iterator[Hit]:
         yield hit("cluster", message, enabled.span, f"leave {hypervisor} enabled, or convert them first")
 
 
-@warning("GP746", When.STATE, explains=14, also_related=True)
+@warning("GP746", When.STATE, explains=14, role=Role.ALSO_RELATED)
 def disks_left_behind(context: Context) -> Iterator[Hit]:
     disks = [(item.name, disk.template) for item in context.observed.instances.values() for disk in item.disks]
     for path, templates in _PLACES.items():
@@ -174,7 +174,7 @@ def _separate_metavg(context: Context, group: GroupPolicy) -> str | None:
     return str(metavg.value) if has_drbd and (exclusive is None or exclusive.value is not True) else None
 
 
-@error("GP721", When.STATE | When.WHOLE, stays=NO_PLAN)
+@error("GP721", When.STATE | When.WHOLE, stays=NO_PLAN, role=Role.DECIDES)
 def last_group_removed(context: Context) -> Iterator[Hit]:
     removed = {group.name: group for group in context.policy.groups.values() if group.removed is not None}
     observed = set(context.observed.groups)
@@ -185,7 +185,7 @@ def last_group_removed(context: Context) -> Iterator[Hit]:
         yield hit(group, message, place, "keep one group, or declare the one that takes its place")
 
 
-@error("GP722", When.STATE | When.WHOLE, stays=NO_PLAN)
+@error("GP722", When.STATE | When.WHOLE, stays=NO_PLAN, role=Role.DECIDES)
 def removed_group_has_nodes(context: Context) -> Iterator[Hit]:
     for group in context.policy.groups.values():
         left = [node.name for node in context.members.nodes_in(group)]
@@ -196,7 +196,7 @@ def removed_group_has_nodes(context: Context) -> Iterator[Hit]:
             yield hit(group, message, group.removed.span, "move these nodes to another group", missing=missing)
 
 
-@warning("GP723", When.STATE | When.WHOLE)
+@warning("GP723", When.STATE | When.WHOLE, role=Role.DECIDES)
 def move_into_stricter_group(context: Context) -> Iterator[Hit]:
     state, desired = context.observed, context.desired
     current = {name: group.current for name, group in desired.groups.items()}

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from gpolicy.checking.context import DISK_TEMPLATES, EXCLUSIVE_STORAGE, MINMAX, Context
 from gpolicy.checking.pairs import amount
 from gpolicy.checking.rule import Hit, Same, When, error, hit, see, warning
-from gpolicy.findings import NO_PLAN, Located, RuleParameter, Severity, Span
+from gpolicy.findings import NO_PLAN, Located, Role, RuleParameter, Severity, Span
 from gpolicy.ganeti.vocabulary import Level, Path
 from gpolicy.policy.kinds import BUILT_IN, Guard, Measure
 from gpolicy.printable import count, named, some
@@ -310,17 +310,7 @@ def spec_beyond_nodes(context: Context) -> Iterator[Hit]:
 
 
 @warning(
-    "GP725",
-    when=When.STATE,
-    parameters=(
-        RuleParameter(
-            "tolerance",
-            5,
-            "Percent of the promised memory and volume size that may be missing, since the system keeps some.",
-            most=100,
-        ),
-    ),
-    explains=22,
+    "GP725", When.STATE, parameters=(RuleParameter("tolerance", 5, most=100),), explains=22, role=Role.BROKEN_PROMISE
 )
 def hardware_not_as_promised(context: Context, tolerance: float) -> Iterator[Hit]:
     share = 1 - tolerance / 100

@@ -13,7 +13,7 @@ from gpolicy.checking.rule import Hit, When, error, hit, information, see, warni
 from gpolicy.cluster.state import LiveNode
 from gpolicy.cluster.terms import MARGIN, RESERVED, VolumeTerms
 from gpolicy.cluster.volume_pools import VolumePool, matches
-from gpolicy.findings import Located, Related, Span
+from gpolicy.findings import Located, Related, Role, Span
 from gpolicy.ganeti.releases import release_key
 from gpolicy.ganeti.vocabulary import Level
 from gpolicy.guessing import is_one_slip
@@ -216,7 +216,7 @@ def _shared(pool: VolumePool, node: str, disks: int) -> tuple[str, str]:
     return "", ""
 
 
-@warning("GP407", explains=9, also_related=True)
+@warning("GP407", explains=9, role=Role.ALSO_RELATED)
 def template_not_exclusive(context: Context) -> Iterator[Hit]:
     for declared, (exclusive, allowed) in context.combined(EXCLUSIVE_STORAGE, DISK_TEMPLATES):
         others = [template for template in allowed.texts if template not in ("plain", "diskless")]
@@ -233,7 +233,7 @@ def template_not_exclusive(context: Context) -> Iterator[Hit]:
                 yield exclusive_hit(context, declared, allowed, exclusive, message, hint, place)
 
 
-@error("GP408", explains=8, also_related=True)
+@error("GP408", explains=8, role=Role.ALSO_RELATED)
 def exclusive_without_plain(context: Context) -> Iterator[Hit]:
     for declared, (exclusive, allowed) in context.combined(EXCLUSIVE_STORAGE, DISK_TEMPLATES):
         if exclusive.value is True and "plain" not in allowed.texts:

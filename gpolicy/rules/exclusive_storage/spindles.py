@@ -11,7 +11,7 @@ from gpolicy.checking.context import EXCLUSIVE_STORAGE, MINMAX, SPINDLE_COUNT, S
 from gpolicy.checking.pairs import Pair, amount, comparable
 from gpolicy.checking.rule import Hit, Same, When, error, hit, information, see, warning
 from gpolicy.cluster.terms import VolumeSize
-from gpolicy.findings import Located, Related, Span
+from gpolicy.findings import Located, Related, Role, Span
 from gpolicy.ganeti.amounts import SIZE_STEP_MIB
 from gpolicy.ganeti.vocabulary import MAX_DISKS, Path
 from gpolicy.policy.model import GroupPolicy, Hardware, Leaf
@@ -37,7 +37,7 @@ def _volumes_here(hardware: Hardware, exclusive: Leaf | None = None) -> tuple[Re
     return (Related(promised, "the volumes are promised here"), *is_on)
 
 
-@warning("GP402")
+@warning("GP402", role=Role.JUDGES)
 def disk_size_not_whole_spindles(context: Context) -> Iterator[Hit]:
     for group, pair, volume, hardware in _known_volumes(context):
         size, volumes = pair.maximum["disk-size"], volume.needed(pair.maximum["disk-size"])
@@ -73,7 +73,7 @@ def disk_size_spans_spindles(context: Context) -> Iterator[Hit]:
             yield hit(group, message, pair.at("min", "disk-size"), related=related)
 
 
-@error("GP404", explains=10)
+@error("GP404", explains=10, role=Role.JUDGES)
 def too_few_spindles(context: Context) -> Iterator[Hit]:
     for group, pair, volume, hardware in _known_volumes(context):
         count, size = pair.minimum["disk-count"], pair.minimum["disk-size"]
@@ -103,7 +103,7 @@ def disks_beyond_spindles(context: Context) -> Iterator[Hit]:
                 yield hit(group, message, pair.at("max", "disk-count"), f"write {most} or less", related)
 
 
-@error("GP405")
+@error("GP405", role=Role.JUDGES)
 def spindles_beyond_node(context: Context) -> Iterator[Hit]:
     for group, _, hardware in exclusive_groups(context):
         volumes = hardware.volume_count
@@ -133,7 +133,7 @@ def spindle_parameter_ignored(context: Context) -> Iterator[Hit]:
                 yield hit(group, message, leaf.span, hint, related)
 
 
-@warning("GP414", When.MORE_WITH_STATE, explains=10, also_related=True)
+@warning("GP414", When.MORE_WITH_STATE, explains=10, role=Role.ALSO_RELATED)
 def spindles_without_exclusive_storage(context: Context) -> Iterator[Hit]:
     for group in context.groups:
         hardware, value = group.hardware, in_force(context, group, EXCLUSIVE_STORAGE)
@@ -152,7 +152,7 @@ def spindles_without_exclusive_storage(context: Context) -> Iterator[Hit]:
             yield hit(group, message, place, hint, tuple(places))
 
 
-@warning("GP415", When.MORE_WITH_STATE)
+@warning("GP415", When.MORE_WITH_STATE, role=Role.JUDGES)
 def nothing_left_for_node(context: Context) -> Iterator[Hit]:
     for group, _, hardware in exclusive_groups(context):
         for share in node_limits.shares(context, group, hardware):
@@ -178,7 +178,7 @@ def _for_whom(share: node_limits.NodeLimit, wanted: int) -> str:
     return f"free: {keeps}, and the allocator requires some more" if wanted == share.most else f"for the node; {keeps}"
 
 
-@warning("GP416", When.MORE_WITH_STATE)
+@warning("GP416", When.MORE_WITH_STATE, role=Role.JUDGES)
 def share_fits_less_often(context: Context) -> Iterator[Hit]:
     for group, _, hardware in exclusive_groups(context):
         given = list(node_limits.shares(context, group, hardware))
@@ -200,7 +200,7 @@ def share_fits_less_often(context: Context) -> Iterator[Hit]:
                     yield hit(group, message, pair.at(bound, name), hint, share.places)
 
 
-@warning("GP419", When.MORE_WITH_STATE, explains=6, also_related=True)
+@warning("GP419", When.MORE_WITH_STATE, explains=6, role=Role.ALSO_RELATED)
 def node_keeps_everything(context: Context) -> Iterator[Hit]:
     reported: set[Span] = set()
     for group in [item for item in context.groups if context.alike[item.name] is item]:
@@ -242,8 +242,8 @@ def dedicated_order(context: Context) -> Iterator[Hit]:
     for declared, (exclusive, _) in context.combined(EXCLUSIVE_STORAGE, MINMAX):
         if exclusive.value is not True:
             continue
-        pairs, slips = comparable(context.pairs(declared)), {item.finding.span for item in context.found_by("GP230")}
-        for first, second in pairwise(pairs):
+        slips = {item.finding.span for item in context.found_with(Role.OUT_OF_ORDER)}
+        for first, second in pairwise(comparable(context.pairs(declared))):
             low, high = second.minimum["disk-size"], first.minimum["disk-size"]
             if low < high or second.same_as(first):  # GP204
                 continue

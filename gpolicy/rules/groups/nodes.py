@@ -11,7 +11,7 @@ from typing import Final
 from gpolicy.checking.context import Context
 from gpolicy.checking.rule import Hit, When, error, hit, see, warning
 from gpolicy.checking.tags import share_nodes, takes_in
-from gpolicy.findings import AMBIGUOUS, Located, Related, Span
+from gpolicy.findings import AMBIGUOUS, Located, Related, Role, Span
 from gpolicy.ganeti.vocabulary import Level
 from gpolicy.guessing import LETTERS, MOST_ALIKE, MOST_GUESSES, is_one_slip, is_typing_slip, name_meant, node_meant
 from gpolicy.policy import edits
@@ -113,7 +113,7 @@ def _just_missed(
     return near
 
 
-@warning("GP611", When.NO_STATE)
+@warning("GP611", When.NO_STATE, role=Role.COPIED_NODES)
 def patterns_overlap(context: Context) -> Iterator[Hit]:
     entries = [(group, entry) for group in context.groups for entry in group.nodes or ()]
     yield from _overlaps(context, entries, only_different=False)
@@ -404,7 +404,7 @@ def _domains_meant(context: Context, entries: list[str]) -> dict[str, tuple[str,
     return result
 
 
-@warning("GP613", when=When.NO_STATE | When.WHOLE)
+@warning("GP613", when=When.NO_STATE | When.WHOLE, role=Role.USES)
 def node_in_no_group(context: Context) -> Iterator[Hit]:
     in_sets = {entry.value for nodes in context.policy.node_sets for entry in nodes.nodes}
     only_here = {

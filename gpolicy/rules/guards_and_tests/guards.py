@@ -7,6 +7,7 @@ from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import Final
 
+from gpolicy.checking.accepting import DRIFT
 from gpolicy.checking.context import DISK_TEMPLATES, ENABLED_TEMPLATES, VCPU_RATIO, Context
 from gpolicy.checking.pairs import Pair
 from gpolicy.checking.rule import Hit, Same, When, error, hit, see, warning
@@ -146,17 +147,7 @@ def _most(context: Context, group: GroupPolicy, pair: Pair) -> Iterator[tuple[st
         yield "physical volumes", volumes // largest["spindle-use"]
 
 
-@warning(
-    "GP806",
-    parameters=(
-        RuleParameter(
-            "most",
-            10000,
-            "Report a guard that lets so many changes pass, or a tenth of it of newly violating instances.",
-            least=1,
-        ),
-    ),
-)
+@warning("GP806", parameters=(RuleParameter("most", 10000, least=1),))
 def guard_never_fails(context: Context, most: float) -> Iterator[Hit]:
     for guard in context.policy.guards:
         least_wanted = guard.measure in (Measure.AT_LEAST, Measure.NODE_FAILURES)
@@ -236,7 +227,7 @@ def waiver_endless(context: Context) -> Iterator[Hit]:
 def drift_waiver_idle(context: Context) -> Iterator[Hit]:
     first: dict[str, Waiver] = {}
     for waiver in context.policy.waivers:
-        if waiver.rule not in ("drift", "GP821"):
+        if waiver.rule not in (DRIFT.name, DRIFT.code):
             continue
         wrong = _mistake(context, waiver)
         if wrong is None and first.setdefault(waiver.where, waiver) is not waiver:

@@ -10,7 +10,7 @@ from typing import Final
 
 from gpolicy.checking.context import DISK_TEMPLATES, ENABLED_TEMPLATES, EXCLUSIVE_STORAGE, Context
 from gpolicy.checking.rule import Hit, Same, When, error, hit, see, warning
-from gpolicy.findings import Located, copied
+from gpolicy.findings import Located, Role, copied
 from gpolicy.guessing import MOST_GUESSES, MOST_KNOWN, did_you_mean_one_of, name_meant
 from gpolicy.policy.model import GroupPolicy, Hardware, is_glob, matches, promised_nodes, unlikely, written_out
 from gpolicy.policy.scenario import Action, Existing, Number, Scenario, SimulatedGroup, Sizes
@@ -324,7 +324,7 @@ def _name(part: SimulatedGroup) -> str:
 @warning(
     "GP819",
     When.WHOLE | When.LAST,
-    follows=True,
+    role=Role.RESULT,
     silent_after=tuple(f"GP{family}" for family in "123456"),
     better=((Same.LABEL, ("GP811", "GP812", "GP814", "GP815", "GP816", "GP817", "GP818")),),
 )

@@ -93,7 +93,7 @@ def _refused_together(context: Context, table: _Pairs) -> Iterator[Hit]:
     for paths, item in table.items():
         for declared, values in together(context, *paths) if _is_checked(context, item) else ():
             if item.wrong(*(value.value for value in values)):
-                message, hint = _said("GP170", paths, item)
+                message, hint = _said(hypervisor_parameters_contradict.info.code, paths, item)
                 yield conflict(context, declared, message, _asked_first(context, paths, hint), *values)
 
 
@@ -289,7 +289,7 @@ def hypervisor_parameters_mismatch(context: Context) -> Iterator[Hit]:
         if first is not None and second is not None and is_own and item.wrong(first.value, second.value):
             place, related, note = places(context, declared, first, second)
             note = note if not is_default else f", by Ganeti's default of {paths[1][-1]}"
-            message, hint = _said("GP176", paths, item)
+            message, hint = _said(hypervisor_parameters_mismatch.info.code, paths, item)
             gate = f"{hint} for {paths[1][-1]}"
             yield hit(declared, f"{message}{note}", place, _asked_first(context, paths, hint), related, missing=gate)
 

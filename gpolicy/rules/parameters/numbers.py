@@ -11,7 +11,7 @@ from typing import Final
 from gpolicy.checking.context import ENABLED_HYPERVISORS, SPINDLE_COUNT, SPINDLE_RATIO, VCPU_RATIO, Context
 from gpolicy.checking.pairs import Pair, amount, comparable
 from gpolicy.checking.rule import Hit, When, hit, information, see, warning
-from gpolicy.findings import Located, Related, RuleParameter, Span
+from gpolicy.findings import Located, Related, Role, RuleParameter, Span
 from gpolicy.ganeti.amounts import KIB_PER_SECOND, MIB, SensibleRange, is_without_limit, sensible_ranges
 from gpolicy.ganeti.parameters import parameter_at
 from gpolicy.ganeti.vocabulary import MAX_NICS, SPEC_PARAMETERS, SPEC_SIZES, Parameter, Path, Type
@@ -44,7 +44,7 @@ _ACCEPTED: Final[dict[Path, tuple[float, float]]] = {
 _USED: Final[dict[Path, str]] = {VCPU_RATIO: "CPUs", SPINDLE_RATIO: "spindles"}
 
 
-@warning("GP152", explains=4, also_related=True)
+@warning("GP152", explains=4, role=Role.DECIDES | Role.ALSO_RELATED)
 def number_unlikely(context: Context) -> Iterator[Hit]:
     for path, leaves in context.declared_at.items():
         parameter = parameter_at(path)
@@ -215,7 +215,7 @@ def _needed(context: Context, group: GroupPolicy, hardware: Hardware) -> dict[st
     return {"memory": max(memory, cpus * (512 if cpus >= 16 else 100)), "pv_size": disk / (hardware.volume_count or 1)}
 
 
-@warning("GP114", parameters=(RuleParameter("least", 0.75, "Report a ratio below this.", least=0),), explains=7)
+@warning("GP114", parameters=(RuleParameter("least", 0.75),), explains=7, role=Role.DECIDES)
 def ratio_below_one(context: Context, least: float) -> Iterator[Hit]:
     for declared, leaf in context.explicit_at(*_USED):
         ignored = leaf.path == SPINDLE_RATIO and (context.exclusive(declared) or context.declares(SPINDLE_COUNT))
@@ -246,7 +246,7 @@ def ratios_exchanged(context: Context) -> Iterator[Hit]:
             yield hit(declared, f"vcpu-ratio is {cpus:g} and spindle-ratio {spindles:g}", place, hint, related)
 
 
-@warning("GP195", When.MORE_WITH_STATE)
+@warning("GP195", When.MORE_WITH_STATE, role=Role.DECIDES)
 def spindles_fill_first(context: Context) -> Iterator[Hit]:
     for group in context.groups:
         hardware, count = group.hardware, shared.in_force(context, group, SPINDLE_COUNT)
@@ -351,7 +351,7 @@ def _records(context: Context, declared: Declared) -> dict[Path, Leaf]:
     return {leaf.path[:-1]: leaf for leaf in reversed(leaves) if leaf.value is not INHERIT}
 
 
-@warning("GP151")
+@warning("GP151", role=Role.DECIDES)
 def state_beyond_total(context: Context) -> Iterator[Hit]:
     for declared in context.policy.objects:
         for prefix in _records(context, declared):
@@ -373,7 +373,7 @@ def state_beyond_total(context: Context) -> Iterator[Hit]:
                 yield hit(declared, message, own[0].span, hint, related)
 
 
-@warning("GP153", When.MORE_WITH_STATE, explains=8)
+@warning("GP153", When.MORE_WITH_STATE, explains=8, role=Role.DECIDES)
 def state_beyond_hardware(context: Context) -> Iterator[Hit]:
     own_group = volume_group(context)
     for declared in context.policy.objects:
@@ -422,11 +422,7 @@ def _promised(hardware: Hardware) -> dict[str, Located[int] | None]:
     return {"mem_total": hardware.memory, "cpu_total": hardware.cpus, "disk_total": promised_disk(hardware)}
 
 
-@warning(
-    "GP154",
-    When.STATE,
-    parameters=(RuleParameter("share", 1.1, "Report a figure above this factor of what the node reports."),),
-)
+@warning("GP154", When.STATE, parameters=(RuleParameter("share", 1.1),), role=Role.DECIDES)
 def state_beyond_node(context: Context, share: float) -> Iterator[Hit]:
     own_group = volume_group(context)
     for path in sorted({leaf.path for _, leaf in context.explicit() if leaf.path[-1] in _MEASURED}):

@@ -12,7 +12,7 @@ from typing import Final, cast
 
 from gpolicy.checking.context import Context
 from gpolicy.checking.rule import Hit, When, error, hit, warning
-from gpolicy.findings import Span
+from gpolicy.findings import Role, Span
 from gpolicy.ganeti.htools_reading import ALLOCATOR_PARAMETERS, HAIL_OPTIONS, Takes, hail_parameters
 from gpolicy.ganeti.parameters import PARAMETERS, kvm, parameter_at
 from gpolicy.ganeti.vocabulary import Path, Reach, Type, known_words
@@ -182,7 +182,7 @@ def _unlikely(path: Path, text: str) -> tuple[str, str]:
     return "", ""
 
 
-@warning("GP148", When.MORE_WITH_STATE)
+@warning("GP148", When.MORE_WITH_STATE, role=Role.DECIDES)
 def allocator_unlikely(context: Context) -> Iterator[Hit]:
     for declared, leaf in context.explicit_at(_ALLOCATOR):
         name, message, hint = str(leaf.value), "", "write hail"
@@ -280,7 +280,7 @@ def capability_unknown(context: Context) -> Iterator[Hit]:
 
 @warning("GP182")
 def pci_device(context: Context) -> Iterator[Hit]:
-    return misformed(context, "GP182")
+    return misformed(context, pci_device.info.code)
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,7 +302,7 @@ _SOUND: Final = _Words("sound_cards", "sound card", between=",")
 
 @warning("GP185")
 def hypervisor_text_form(context: Context) -> Iterator[Hit]:
-    return misformed(context, "GP185")
+    return misformed(context, hypervisor_text_form.info.code)
 
 
 _WORDS: Final = {
@@ -403,4 +403,4 @@ def _chosen_names(context: Context) -> Iterator[tuple[str, str, str, Span]]:
 
 @warning("GP131")
 def storage_name(context: Context) -> Iterator[Hit]:
-    return misformed(context, "GP131")
+    return misformed(context, storage_name.info.code)

@@ -8,7 +8,7 @@ from typing import Final
 from gpolicy.checking.context import DISK_TEMPLATES, MINMAX, Context
 from gpolicy.checking.pairs import MAX_PAIRS, Pair, amount, as_written, nearest
 from gpolicy.checking.rule import Hit, When, error, hit, see, warning
-from gpolicy.findings import REFUSED, Related, RuleParameter
+from gpolicy.findings import REFUSED, Related, Role, RuleParameter
 from gpolicy.ganeti.amounts import is_without_limit, sensible_ranges
 from gpolicy.ganeti.vocabulary import MAX_DISKS, MAX_NICS, SPEC_PARAMETERS
 from gpolicy.policy.model import ClusterPolicy, Declared
@@ -121,11 +121,12 @@ def spec_without_disks(context: Context) -> Iterator[Hit]:
 @warning(
     "GP224",
     parameters=(
-        RuleParameter("each", 16, "Report less memory for each CPU, in MiB."),
-        RuleParameter("most", 256 * 1024, "Report more memory for each CPU, in MiB.", least=1),
-        RuleParameter("factor", 1000, "Report bounds that differ by this factor in it.", least=2),
+        RuleParameter("each", 16),
+        RuleParameter("most", 256 * 1024, least=1),
+        RuleParameter("factor", 1000, least=2),
     ),
     explains=15,
+    role=Role.ODD_MEMORY,
 )
 def spec_unlikely(context: Context, each: float, most: float, factor: float) -> Iterator[Hit]:
     for declared, pair in context.each_pair():

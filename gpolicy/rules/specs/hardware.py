@@ -9,9 +9,9 @@ from math import ceil
 from typing import Any, Final
 
 from gpolicy.checking.context import SPINDLE_COUNT, SPINDLE_RATIO, VCPU_RATIO, Context
-from gpolicy.checking.pairs import JUDGES, amount, comparable
+from gpolicy.checking.pairs import amount, comparable
 from gpolicy.checking.rule import Hit, When, error, hit, see, warning
-from gpolicy.findings import Finding, Related, RuleParameter, Span
+from gpolicy.findings import Finding, Related, Role, RuleParameter, Span
 from gpolicy.ganeti.vocabulary import Level
 from gpolicy.policy.model import ClusterPolicy, Declared, GroupPolicy, Leaf, Policy
 from gpolicy.printable import count, named
@@ -35,7 +35,7 @@ _SPINDLES_SHARED: Final = 32
 """Ganeti's default of spindle-ratio: the weights of instances are arbitrary, and 1 may be too little."""
 
 
-@error("GP211", When.MORE_WITH_STATE)
+@error("GP211", When.MORE_WITH_STATE, role=Role.JUDGES)
 def spec_beyond_hardware(context: Context) -> Iterator[Hit]:
     for group in context.groups:
         for excess in context.once(excesses_by_group).get(group.name, ()):
@@ -46,7 +46,7 @@ def spec_beyond_hardware(context: Context) -> Iterator[Hit]:
                 yield hit(group, message, excess.place, hint, excess.limit.places)
 
 
-@warning("GP212", When.MORE_WITH_STATE, explains=25)
+@warning("GP212", When.MORE_WITH_STATE, explains=25, role=Role.JUDGES)
 def spec_max_beyond_hardware(context: Context) -> Iterator[Hit]:
     for group in context.groups:
         for excess in context.once(excesses_by_group).get(group.name, ()):
@@ -63,10 +63,7 @@ def spec_max_beyond_hardware(context: Context) -> Iterator[Hit]:
 @warning(
     "GP222",
     When.BETTER_WITH_STATE,
-    parameters=(
-        RuleParameter("least", 512, "Report less memory for each CPU (MiB); below 16G and 16 CPUs a fifth.", least=0),
-        RuleParameter("most", 256 * 1024, "Report more memory for each CPU, in MiB.", least=1, most=1024**3),
-    ),
+    parameters=(RuleParameter("least", 512), RuleParameter("most", 256 * 1024, least=1, most=1024**3)),
     explains=5,
 )
 def hardware_unlikely(context: Context, least: float, most: float) -> Iterator[Hit]:
@@ -84,7 +81,7 @@ def _unbalanced(context: Context, group: GroupPolicy, least: float, most: float)
     memory, cpus = (group.hardware.memory, group.hardware.cpus) if group.hardware else (None, None)
     if memory is not None and cpus is not None:
         each, is_small = memory.value / cpus.value, memory.value < _SMALL_NODE and cpus.value < 16
-        is_measured = {item.finding.span for item in context.found_by("GP725")} & {memory.span, cpus.span}
+        is_measured = {item.finding.span for item in context.found_with(Role.BROKEN_PROMISE)} & {memory.span, cpus.span}
         if not (least / 5 if is_small else least) <= each <= most and not is_measured:
             what = f"{amount('memory-size', memory.value)} of memory for {count(cpus.value, 'CPU')}"
             message = f"{what} is far too {'much' if each > most else 'little'}"
@@ -142,7 +139,7 @@ def _is_usual_cpus(cpus: int) -> bool:
     return cpus % 2 == 0 and odd <= 15
 
 
-@warning("GP223", When.MORE_WITH_STATE)
+@warning("GP223", When.MORE_WITH_STATE, role=Role.JUDGES)
 def spindle_use_beyond_ratio(context: Context) -> Iterator[Hit]:
     sets = [leaf.number for declared, leaf in context.explicit_at(SPINDLE_COUNT) if declared.level is Level.NODE]
     for declared in context.cluster_and_groups:
@@ -215,8 +212,9 @@ class _Refusals:
 @warning("GP226", When.MORE_WITH_STATE | When.LAST | When.TOLD, explains=18)
 def figure_refuses_specs(context: Context, found: Sequence[Finding]) -> Iterator[Hit]:
     """Yield the figures that decide most of what was found about specs."""
-    about = [finding for finding in found if finding.code in JUDGES]
-    judges = [code for code in JUDGES if any(finding.code == code for finding in about)]
+    codes = context.codes_with(Role.JUDGES)
+    about = [finding for finding in found if finding.code in codes]
+    judges = [code for code in codes if any(finding.code == code for finding in about)]
     decided: dict[Span, _Refusals] = {}
     for group in _refused_groups(context, about)[:20]:
         for figure, gone in _deciding(context, group, judges, about):

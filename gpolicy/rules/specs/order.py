@@ -9,7 +9,7 @@ from typing import Final
 from gpolicy.checking.context import Context
 from gpolicy.checking.pairs import FILLING, MAX_PAIRS, Pair, amount, comparable, describe_region
 from gpolicy.checking.rule import Hit, When, error, hit, information, see, warning
-from gpolicy.findings import Related, RuleParameter, Span
+from gpolicy.findings import Related, Role, RuleParameter, Span
 from gpolicy.policy import edits
 from gpolicy.policy.model import Declared
 from gpolicy.rules.node_limits import excesses_by_group
@@ -46,7 +46,7 @@ def _is_bigger(pair: Pair, other: Pair) -> bool:
     return at_least and any(one[name] > two[name] for one, two in ends for name in FILLING)
 
 
-@warning("GP215", parameters=(RuleParameter("factor", 64, "Report a gap larger than this factor.", least=1),))
+@warning("GP215", parameters=(RuleParameter("factor", 64, least=1),))
 def spec_gap(context: Context, factor: float) -> Iterator[Hit]:
     for declared, _, pairs in context.minmax():
         compared = comparable(pairs)
@@ -138,7 +138,7 @@ def spec_not_countable(context: Context) -> Iterator[Hit]:
                     yield hit(declared, message, pair.at("min", name))
 
 
-@warning("GP230")
+@warning("GP230", role=Role.OUT_OF_ORDER)
 def spec_bound_out_of_order(context: Context) -> Iterator[Hit]:
     for declared, _, pairs in context.minmax():
         compared = comparable(pairs)
@@ -202,9 +202,9 @@ def _overlaps(context: Context, *, touching: bool) -> Iterator[tuple[Declared, P
             yield declared, first, second, f"both allow {describe_region(region)}"
 
 
-@warning("GP201", When.BETTER_WITH_STATE)
+@warning("GP201", When.BETTER_WITH_STATE, role=Role.OVERLAP)
 def spec_overlap(context: Context) -> Iterator[Hit]:
-    unlikely = {item.finding.span for item in context.found_by("GP224")}
+    unlikely = {item.finding.span for item in context.found_with(Role.ODD_MEMORY)}
     beyond = {item.place for found in context.once(excesses_by_group).values() for item in found}
     sizes = dict[str, list[dict[str, int]]]()
     for declared, first, second, region in _overlaps(context, touching=False):
@@ -307,7 +307,7 @@ def spec_duplicate(context: Context) -> Iterator[Hit]:
             yield hit(declared, message, second.span, "remove one", first.here, fix=fix)
 
 
-@error("GP208", explains=11)
+@error("GP208", explains=11, role=Role.SAME_NAME)
 def spec_name_twice(context: Context) -> Iterator[Hit]:
     for declared, _, pairs in context.minmax():
         named = (pair for pair in pairs if pair.name is not None)

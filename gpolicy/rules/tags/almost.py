@@ -105,10 +105,7 @@ def _dropped(context: Context, family: str, used: set[str]) -> str:
     return next((name for name in gone if any(tag.startswith(name) for tag in used)), "")
 
 
-@warning(
-    "GP524",
-    parameters=(RuleParameter("letters", 3, "Report a raw prefix without a colon, shorter than this.", least=1),),
-)
+@warning("GP524", parameters=(RuleParameter("letters", 3, least=1),))
 def raw_prefix_short(context: Context, letters: float) -> Iterator[Hit]:
     for tag in context.tags:
         short = 0 < len(tag.suffix) < letters and not tag.suffix.endswith(":")

@@ -13,7 +13,7 @@ from typing import Final
 from gpolicy.checking.context import Context
 from gpolicy.checking.rule import Hit, When, error, hit, see, warning
 from gpolicy.checking.tags import HTOOLS, Tag, TaggedNode
-from gpolicy.findings import REFUSED, Related, Span, copied
+from gpolicy.findings import REFUSED, Related, Role, Span, copied
 from gpolicy.ganeti.releases import release_key
 from gpolicy.ganeti.vocabulary import TAG_FAMILIES, Level
 from gpolicy.guessing import Guesses, did_you_mean, is_one_slip
@@ -173,7 +173,7 @@ def _alike(word: str, known: str) -> bool:
     return SequenceMatcher(None, word, known).ratio() >= 0.8
 
 
-@warning("GP506", explains=12, also_related=True)
+@warning("GP506", explains=12, role=Role.ALSO_RELATED)
 def tag_raw_prefix(context: Context) -> Iterator[Hit]:
     made = [tag for tag in context.tags if tag.typed]
     for tag in context.tags:
