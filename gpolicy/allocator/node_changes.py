@@ -62,6 +62,11 @@ def add_primary(node: Node, instance: Instance, *, force: bool = False) -> Node 
     return _count_primary(new, instance, 1)
 
 
+def lacks_memory(node: Node, instance: Instance) -> bool:
+    """Whether `add_primary` refuses the instance for lack of memory, even forced: a fraction of the time."""
+    return instance.uses_memory and not instance.forthcoming and node.unallocated_memory <= instance.memory
+
+
 def add_secondary(
     node: Node, instance: Instance, primary: int, *, force: bool = False, ignore_disk: bool = False
 ) -> Node | FailReason:

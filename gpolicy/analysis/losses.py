@@ -17,7 +17,7 @@ from gpolicy.allocator.cluster_data import NO_NODE, DiskTemplate, FailReason, In
 from gpolicy.allocator.engines import EngineCluster, engine_cluster
 from gpolicy.allocator.ghc_numbers import divide
 from gpolicy.allocator.instance_moves import InstanceMove, MoveKind, apply_move, may_migrate
-from gpolicy.allocator.node_changes import add_primary, keeps_vcpu_ratio
+from gpolicy.allocator.node_changes import add_primary, keeps_vcpu_ratio, lacks_memory
 from gpolicy.allocator.placement import Nodes
 from gpolicy.allocator.redundancy import CapacityRules, evacuate
 from gpolicy.analysis.binding import BY_REASON, Cause, bounds_detail, policy_refusal, short_of
@@ -228,7 +228,11 @@ def obstacles(state: Nodes, instance: Instance, targets: Sequence[int], *, cpus:
 
 def _forced(state: Nodes, instance: Instance, targets: Sequence[int]) -> Iterator[Cause | None]:
     if instance.template.movable_foreign:
+        source = state[instance.primary]
         for index in targets:
+            if may_migrate(source, state[index]) and lacks_memory(state[index], instance):
+                yield Cause.MEMORY
+                continue
             moved = apply_move(state, InstanceMove(MoveKind.FAILOVER_TO, instance, index), force=True)
             yield BY_REASON[moved] if isinstance(moved, FailReason) else None
         return

@@ -14,8 +14,10 @@ from typing import Final
 from gpolicy.allocator.cluster_data import NO_NODE, DiskTemplate, FailReason, Instance
 from gpolicy.allocator.compiled_allocation import memory_left
 from gpolicy.allocator.instance_moves import InstanceMove, Moved, MoveKind, apply_move
+from gpolicy.allocator.node_changes import lacks_memory
 from gpolicy.analysis.binding import of_move
 from gpolicy.analysis.health import LocationFacts
+from gpolicy.analysis.losses import Homeless
 from gpolicy.printable import count
 from gpolicy.progress import Stop
 from gpolicy.remedy.faults import Layout, shortage
@@ -64,6 +66,7 @@ class Clearing:
     _alone: dict[int, Cleared] = field(default_factory=dict)
     _allowed: dict[tuple[int, bool], frozenset[str]] = field(default_factory=dict)
     _refused: dict[int, str] = field(default_factory=dict)
+    _near: dict[int, list[int]] = field(default_factory=dict)
 
     def name(self, index: int) -> str:
         """Return the name of a node."""
@@ -134,26 +137,28 @@ class Clearing:
             return self.pinned[number]
         if item.primary != home and (item.secondary != NO_NODE or home not in here.closed):
             return f"it goes to {self.name(item.primary)} in the wave before"
-        refused: list[str] = []
-        moves = list(self._moves(here, item, copies=copies))
-        for move in moves:
+        refused, others = "", 0
+        for move in self._moves(here, item, copies=copies):
+            if refused and move.target != NO_NODE and lacks_memory(here.layout.nodes[move.target], item):
+                others += 1  # nobody asks for its reason
+                continue
             found = self._try(here, move)
             if careful and isinstance(found, Cleared):
                 found = self.newly_homeless(found) or found
             if isinstance(found, Cleared):
                 return found
-            refused.append(found)
+            refused, others = refused or found, others + (refused != "")
         if not refused:
             return "its group has no other node that takes instances"
+        moves = list(self._moves(here, item, copies=copies)) if helpers else []
         for helper in self._helpers(here, moves, helpers):
             there = self._leave(here, helper, copies=False, careful=False, helpers=helpers - 1)
             if isinstance(there, Cleared):
                 found = self._leave(there, number, copies=copies, careful=careful, helpers=0)
                 if isinstance(found, Cleared):
                     return found
-        others = len(refused) - 1
         more = f"; {count(others, 'other node')} {'refuse' if others > 1 else 'refuses'} it, too" if others else ""
-        return f"{refused[0]}{more}"
+        return f"{refused}{more}"
 
     def _moves(self, here: Cleared, item: Instance, *, copies: bool) -> Iterator[InstanceMove]:
         """Yield the moves of an instance: to new nodes first, and then to the last ones, whose turn comes late."""
@@ -161,12 +166,18 @@ class Clearing:
         if mirrored:
             yield InstanceMove(MoveKind.FAILOVER, item)
         if not mirrored or copies:
-            kind, nodes = MoveKind.REPLACE_AND_FAILOVER if mirrored else MoveKind.FAILOVER_TO, here.layout.nodes
-            group = nodes[item.primary].facts.group
-            near = [index for index, node in nodes.items() if node.facts.group == group and index not in here.closed]
-            for target in sorted(near, key=lambda index: (index in self.old, -index)):
-                if target not in self.shut and target not in {item.primary, item.secondary}:
+            kind = MoveKind.REPLACE_AND_FAILOVER if mirrored else MoveKind.FAILOVER_TO
+            for target in self._targets(self.start.nodes[item.primary].facts.group):
+                if target not in here.closed and target not in {item.primary, item.secondary}:
                     yield InstanceMove(kind, item, target)
+
+    def _targets(self, group: int) -> list[int]:
+        """Return the nodes of a group to which Ganeti moves something, those of an upgrade that are new first."""
+        if group not in self._near:
+            near = (index for index, node in self.start.nodes.items() if node.facts.group == group)
+            order = sorted(near, key=lambda index: (index in self.old, -index))
+            self._near[group] = [index for index in order if index not in self.shut]
+        return self._near[group]
 
     def _helpers(self, here: Cleared, moves: list[InstanceMove], depth: int) -> Iterator[int]:
         """Return running instances on the nodes that the moves go to."""
@@ -235,14 +246,18 @@ class Clearing:
         What cannot be helped does not count. Of one node: what its absence does anyway, and what leaves it, since that
         would be down otherwise. Of several: what is so if one of them goes alone.
         """
-        lost = {} if self.force else self._lost(here)
-        for items in self.start.homeless.values() if lost else ():
+        known, allowed = {item.instance for items in self.start.homeless.values() for item in items}, None
+        for index, items in () if self.force else self._losses(here):
             for item in items:
-                lost.pop(item.instance, None)
-        for index in here.closed if lost else ():
-            for name in self._allows(index, alone=len(here.closed) == 1):
-                lost.pop(name, None)
-        return next(iter(lost.values()), "")
+                if item.instance in known:
+                    continue
+                if allowed is None:
+                    alone = len(here.closed) == 1
+                    allowed = frozenset[str]().union(*(self._allows(each, alone=alone) for each in here.closed))
+                if item.instance not in allowed:
+                    name = self.name(index)
+                    return f"N+1: if {name} is lost as well, {item.instance} has no node ({item.key})"
+        return ""
 
     def _allows(self, index: int, *, alone: bool) -> frozenset[str]:
         if (index, alone) not in self._allowed:
@@ -250,11 +265,12 @@ class Clearing:
             if alone:
                 found = {self.start.instances[number].name for number in self.start.nodes[index].primaries}
             here = Cleared(self.start, frozenset({index})) if alone else self.clear_alone(index)
-            self._allowed[index, alone] = frozenset(found | self._lost(here).keys())
+            found |= {item.instance for _, items in self._losses(here) for item in items}
+            self._allowed[index, alone] = frozenset(found)
         return self._allowed[index, alone]
 
-    def _lost(self, here: Cleared) -> dict[str, str]:
-        """Return the instances that find no node if one more is lost while the cleared nodes are down, and why.
+    def _losses(self, here: Cleared) -> Iterator[tuple[int, tuple[Homeless, ...]]]:
+        """Yield the instances that find no node if one more is lost while the cleared nodes are down, by that node.
 
         Mirrored instances whose other node is down are left out: nothing helps them.
         """
@@ -268,11 +284,7 @@ class Clearing:
                 left = [number for number in node.primaries if items[number].secondary not in here.closed]
             down[index] = node.copy()
             down[index].primaries = tuple(sorted(left, reverse=True))  # htools places them in this order
-        return {
-            item.instance: f"N+1: if {self.name(index)} is lost as well, {item.instance} has no node ({item.key})"
-            for index, items in here.layout.reached(down, {}).homeless.items()
-            for item in items
-        }
+        return here.layout.reached(down, {}).each_homeless()
 
     # --- the way back -----------------------------------------------------------------------------------------------
 

@@ -35,6 +35,8 @@ from gpolicy.remedy.saved_remedy import Words
 from gpolicy.what_if.load import elsewhere
 
 _OF_MIGRATION: Final = (MIGRATION_PREFIX, ALLOW_MIGRATION_PREFIX)
+_ENDED: Final = "the search ended early"
+_MOST_IN_VAIN: Final = 8  # nodes in a row that do not go with a wave, where each takes long
 _MASTER_LAST: Final = "it is the master: gnt-cluster master-failover first"
 
 
@@ -193,22 +195,38 @@ def _first(clearing: Clearing, left: Sequence[int]) -> int:
 def _fill_wave(clearing: Clearing, first: int, left: Iterable[int]) -> tuple[Cleared, dict[int, str]]:
     """Return as many of the nodes as go together with the first one, and why the others do not.
 
-    N+1 is looked at in the end; if it is worse then, at each node.
+    N+1 is looked at in the end. If it is worse then, it is looked at again after each node; where instances may go to
+    any node, which takes long, after so many nodes at once as it allowed before, and no more after some were in vain.
     """
-    for careful in (False, True):
-        here, refused = clearing.clear_alone(first), dict[int, str]()
-        for index in left:
-            if index == first:
-                continue
-            found: Cleared | str = "the search ended early"
-            if not clearing.stop.is_over():
-                found = clearing.join(here, index, careful=careful)
-            if isinstance(found, str):
-                refused[index] = found
-            else:
-                here = found
-        if careful or len(here.closed) == 1 or not clearing.newly_homeless(here):
-            break
+    left = [index for index in left if index != first]
+    here, refused = _join(clearing, clearing.clear_alone(first), left, careful=False)
+    if len(here.closed) == 1 or not clearing.newly_homeless(here):
+        return here, refused
+    here, refused, most, in_vain = clearing.clear_alone(first), dict[int, str](), 1, 0
+    while left:
+        part = left[:most]
+        there, these = _join(clearing, here, part, careful=len(part) == 1)
+        if len(part) > 1 and clearing.newly_homeless(there):
+            most = len(part) // 2
+            continue
+        here, left, refused = there, left[len(part) :], {**refused, **these}
+        if clearing.start.unmirrored:
+            most, in_vain = (1, in_vain + 1) if these else (2 * most, 0)
+        if in_vain == _MOST_IN_VAIN:
+            why = f"N+1, as for {clearing.name(part[-1])}"
+            return here, {**refused, **dict.fromkeys(left, why)}
+    return here, refused
+
+
+def _join(clearing: Clearing, here: Cleared, left: Iterable[int], *, careful: bool) -> tuple[Cleared, dict[int, str]]:
+    """Return those of the nodes cleared as well that can be, and why the others cannot."""
+    refused: dict[int, str] = {}
+    for index in left:
+        found = _ENDED if clearing.stop.is_over() else clearing.join(here, index, careful=careful)
+        if isinstance(found, str):
+            refused[index] = found
+        else:
+            here = found
     return here, refused
 
 

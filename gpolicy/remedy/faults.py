@@ -126,6 +126,10 @@ class Layout:
     @cached_property
     def homeless(self) -> Mapping[int, tuple[Homeless, ...]]:
         """The instances that find no new node if one node is lost, by that node."""
+        return dict(self.each_homeless())
+
+    def each_homeless(self) -> Iterator[tuple[int, tuple[Homeless, ...]]]:
+        """Yield the same node by node, for those who need only the first."""
         layout, changed = self, self._changed
         known: Mapping[int, tuple[Homeless, ...]] = {}
         while layout._before is not None:
@@ -135,18 +139,16 @@ class Layout:
                 break
             changed |= layout._changed
         lost = self._concerned_by(changed)
-        found = {index: items for index, items in known.items() if index not in lost}
         groups: dict[int, _Group] = {}
-        for index in lost:
+        for index in sorted(lost | known.keys()):
             group = self.nodes[index].facts.group
-            if group in self.unprotected:
-                continue
-            if group not in groups:
-                groups[group] = _Group(self, group)
-            homeless = groups[group].lose(index)
-            if homeless:
-                found[index] = homeless
-        return dict(sorted(found.items()))
+            if index not in lost:
+                yield index, known[index]
+            elif group not in self.unprotected:
+                if group not in groups:
+                    groups[group] = _Group(self, group)
+                if homeless := groups[group].lose(index):
+                    yield index, homeless
 
     def _concerned_by(self, changed: frozenset[int]) -> set[int]:
         """Return the nodes whose loss asks for the changed nodes: mirrored instances have one new node, others all."""
