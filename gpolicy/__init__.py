@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from gpolicy.show.effective_policy import EffectivePolicy as EffectivePolicy
     from gpolicy.suggest.suggestion import SuggestReport as SuggestReport, SuggestRequest as SuggestRequest
     from gpolicy.testing.outcome import Outcome as Outcome
+    from gpolicy.use_cases.carrying_out import ApplyRequest as ApplyRequest, apply_plan as apply_plan
     from gpolicy.use_cases.changes import (
         PlannedChange as PlannedChange,
         PlanRequest as PlanRequest,
@@ -103,6 +104,7 @@ _BY_MODULE = {
     "suggest.suggestion": "SuggestReport SuggestRequest",
     "testing.outcome": "Outcome",
     "use_cases.changes": "PlanRequest PlannedChange plan_change",
+    "use_cases.carrying_out": "ApplyRequest apply_plan",
     "use_cases.policy_texts": "FormattedFile fix_policies format_policies write_formatted",
     "use_cases.questions": "CheckedPolicy OpenedCluster PolicyError check_policy count_capacity fill_group find_drift"
     " find_evacuation find_remedy find_waves forecast_capacity open_cluster place_instance run_tests show_policy"
