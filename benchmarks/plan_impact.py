@@ -19,7 +19,7 @@ from large_cluster import large_cluster
 from measuring import run
 from realistic import realistic
 
-from gpolicy.adopt.adopting import adopt
+from gpolicy.adopt.adopting import adopt_cluster
 from gpolicy.cluster.htools_sources import parse_text
 from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.state_files import read_config_file, write_snapshot
@@ -37,7 +37,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as name:
         directory = Path(name)
         write_snapshot(recorded(), directory / "recorded.json")
-        write_files(adopt(recorded()).files, directory / "recorded")
+        write_files(adopt_cluster(recorded()).files, directory / "recorded")
         tighten(directory / "recorded")
         write_snapshot(large_cluster(), directory / "large.json")
         huge = parse_text(realistic(1000, 0.4, 11), where="huge.data", source="text:")

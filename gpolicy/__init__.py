@@ -9,12 +9,16 @@ HOMEPAGE = "https://git.example.org/gpolicy"
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from gpolicy.adopt.adopting import Adopted as Adopted, adopt_cluster as adopt_cluster, adopt_new as adopt_new
     from gpolicy.analysis.capacity import CapacityReport as CapacityReport
     from gpolicy.analysis.place_report import PlaceReport as PlaceReport
+    from gpolicy.checking.fixing import FixedPolicy as FixedPolicy
     from gpolicy.cluster.sources import SourceOptions as SourceOptions, read_state as read_state
     from gpolicy.cluster.state import ClusterState as ClusterState
+    from gpolicy.cluster.state_files import dump_snapshot as dump_snapshot, write_snapshot as write_snapshot
     from gpolicy.cluster.terms import Limits as Limits
     from gpolicy.drift.comparing import DriftReport as DriftReport
+    from gpolicy.drift.write_back import WriteBack as WriteBack, write_back as write_back
     from gpolicy.errors import GpolicyError as GpolicyError
     from gpolicy.evacuate.evacuation import (
         EvacuationReport as EvacuationReport,
@@ -22,6 +26,7 @@ if TYPE_CHECKING:
         WavesReport as WavesReport,
     )
     from gpolicy.findings import Finding as Finding
+    from gpolicy.formatting.formatting import Formatted as Formatted, format_text as format_text
     from gpolicy.growth.filling_up import GrowthReport as GrowthReport
     from gpolicy.plan.changes import Part as Part
     from gpolicy.plan.plan import Plan as Plan
@@ -34,10 +39,17 @@ if TYPE_CHECKING:
     from gpolicy.show.effective_policy import EffectivePolicy as EffectivePolicy
     from gpolicy.suggest.suggestion import SuggestReport as SuggestReport, SuggestRequest as SuggestRequest
     from gpolicy.testing.outcome import Outcome as Outcome
+    from gpolicy.use_cases.carrying_out import ApplyRequest as ApplyRequest, apply_plan as apply_plan
     from gpolicy.use_cases.changes import (
         PlannedChange as PlannedChange,
         PlanRequest as PlanRequest,
         plan_change as plan_change,
+    )
+    from gpolicy.use_cases.policy_texts import (
+        FormattedFile as FormattedFile,
+        fix_policies as fix_policies,
+        format_policies as format_policies,
+        write_formatted as write_formatted,
     )
     from gpolicy.use_cases.questions import (
         CheckedPolicy as CheckedPolicy,
@@ -61,17 +73,24 @@ if TYPE_CHECKING:
     from gpolicy.what_if.filling import FullReport as FullReport
     from gpolicy.what_if.sizing import NodeOffer as NodeOffer, SizeReport as SizeReport, SizeRequest as SizeRequest
     from gpolicy.what_if.supposing import More as More, WhatIf as WhatIf
+    from gpolicy.writing.documents import starter_files as starter_files
+    from gpolicy.writing.new_files import write_policy as write_policy, write_texts as write_texts
 
 _BY_MODULE = {
+    "adopt.adopting": "Adopted adopt_cluster adopt_new",
     "analysis.capacity": "CapacityReport",
     "analysis.place_report": "PlaceReport",
+    "checking.fixing": "FixedPolicy",
     "cluster.sources": "SourceOptions read_state",
     "cluster.state": "ClusterState",
+    "cluster.state_files": "dump_snapshot write_snapshot",
     "cluster.terms": "Limits",
     "drift.comparing": "DriftReport",
+    "drift.write_back": "WriteBack write_back",
     "errors": "GpolicyError",
     "evacuate.evacuation": "EvacuationReport EvacuationRequest WavesReport",
     "findings": "Finding",
+    "formatting.formatting": "Formatted format_text",
     "growth.filling_up": "GrowthReport",
     "plan.changes": "Part",
     "plan.plan": "Plan",
@@ -85,12 +104,16 @@ _BY_MODULE = {
     "suggest.suggestion": "SuggestReport SuggestRequest",
     "testing.outcome": "Outcome",
     "use_cases.changes": "PlanRequest PlannedChange plan_change",
+    "use_cases.carrying_out": "ApplyRequest apply_plan",
+    "use_cases.policy_texts": "FormattedFile fix_policies format_policies write_formatted",
     "use_cases.questions": "CheckedPolicy OpenedCluster PolicyError check_policy count_capacity fill_group find_drift"
     " find_evacuation find_remedy find_waves forecast_capacity open_cluster place_instance run_tests show_policy"
     " size_group suggest_sizes",
     "what_if.filling": "FullReport",
     "what_if.sizing": "NodeOffer SizeReport SizeRequest",
     "what_if.supposing": "More WhatIf",
+    "writing.documents": "starter_files",
+    "writing.new_files": "write_policy write_texts",
 }
 PUBLIC = {name: module for module, names in _BY_MODULE.items() for name in names.split()}
 """The public names, and the modules that they are in."""

@@ -62,7 +62,8 @@ MAY_IMPORT = {
     "allocator": set[str](),
     "htools": {"allocator", "analysis", "cluster", "ganeti"},
     "use_cases": {"policy", "cluster", "resolve", "checking", "forecast", "plan", "impact", "apply", "analysis"}
-    | {"allocator", "what_if", "suggest", "evacuate", "remedy", "testing", "drift", "show", "growth"},
+    | {"allocator", "what_if", "suggest", "evacuate", "remedy", "testing", "drift", "show", "growth"}
+    | {"formatting", "writing"},
 }
 
 MAY_NAME = {room: {"plan", "impact", "analysis", "testing"} for room in ("checking", "rules")}

@@ -48,8 +48,11 @@ class Adopted:
     left_out: tuple[yaml_text.NotWritten, ...] = ()
 
 
-def adopt(state: ClusterState) -> Adopted:
-    """Return the policy that the cluster of `state` has now. Its plan for the same state is empty, its guards pass."""
+def adopt_cluster(state: ClusterState) -> Adopted:
+    """Return the policy that the cluster of `state` has now. Its plan for the same state is empty, its guards pass.
+
+    For example, `write_policy(adopt_cluster(state).files, Path("policies/berlin"))`.
+    """
     adopted = adoption_of(state)[0]
     return replace(adopted, files=with_guards(adopted.files, state))
 

@@ -229,6 +229,7 @@ class NodeData:
     vcpu_ratio: float = 0.0
     high_cpus: int = 0
     high_spindles: float = 0.0
+    min_disk_ratio: float = 0.0  # only the dump of hail -v -v -v shows it
     low_disk: int = 0
 
     def freed(self, instance: Instance, sign: int = 1) -> NodeData:

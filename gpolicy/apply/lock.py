@@ -35,8 +35,9 @@ def lock_name(cluster: str, uuid: str | None) -> str:
     return f"gpolicy-apply-{key}.lock"
 
 
-def lock_directory(environ: Mapping[str, str]) -> Path:
+def lock_directory(environ: Mapping[str, str] | None = None) -> Path:
     """Return where locks are on this machine: /run for root, else the user's own runtime or state directory."""
+    environ = os.environ if environ is None else environ
     if os.geteuid() == 0:
         return Path("/run")
     runtime = environ.get("XDG_RUNTIME_DIR")

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from bisect import bisect_right, insort
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise, starmap
 from typing import Final
 
 from gpolicy.checking.catalogue import CODES
-from gpolicy.findings import Edit, Finding, Role, Severity, Span, told
+from gpolicy.checking.checking import Checked
+from gpolicy.findings import Edit, Finding, Role, Severity, Span, by_place, told
+from gpolicy.policy.model import Policy
 from gpolicy.policy.source_file import Files
 
 MOST_CHECKS: Final = 200
@@ -18,11 +20,19 @@ MOST_CHECKS: Final = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckResult:
-    """What a check finds: the findings, all files by name, and which files may be edited."""
+    """What a check finds: the findings, all files by name, and which files may be edited. `checked` is each policy."""
 
     findings: list[Finding]
     files: Files
     editable: frozenset[str]
+    checked: Sequence[Checked] = ()
+
+    @classmethod
+    def of(cls, checked: Sequence[Checked], editable: Iterable[str]) -> CheckResult:
+        """Return what was found in several policies together."""
+        findings = by_place(finding for item in checked for finding in item.findings)
+        files = {name: file for item in checked for name, file in item.policy.files.items()}
+        return cls(findings=findings, files=files, editable=frozenset(editable), checked=checked)
 
 
 Check = Callable[[Mapping[str, str]], CheckResult]
@@ -31,11 +41,17 @@ Check = Callable[[Mapping[str, str]], CheckResult]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FixedPolicy:
-    """The changed texts by file, the findings that were fixed, and what is still found."""
+    """The changed texts by file, the findings that were fixed, and what was found before and is still found."""
 
     texts: dict[str, str]
     fixed: list[Finding]
+    before: CheckResult
     left: CheckResult
+
+    @property
+    def policies(self) -> list[Policy]:
+        """The policies as they are in their files."""
+        return [item.policy for item in self.before.checked]
 
 
 def fix_policy(check: Check) -> FixedPolicy:
@@ -58,7 +74,7 @@ class _Rounds:
     seen: set[frozenset[tuple[str, str]]] = field(default_factory=set)
 
     def run(self) -> FixedPolicy:
-        now = self.check({})
+        before = now = self.check({})
         self.original = {name: file.text for name, file in now.files.items()}
         self.seen.add(frozenset())
         while self.checks < MOST_CHECKS:
@@ -66,7 +82,7 @@ class _Rounds:
             if not batch:
                 break
             now = self._accept(batch, now) or now
-        return FixedPolicy(texts=self.texts, fixed=self.fixed, left=now)
+        return FixedPolicy(texts=self.texts, fixed=self.fixed, before=before, left=now)
 
     def _is_wanted(self, finding: Finding, now: CheckResult) -> bool:
         files = {edit.span.file for edit in finding.fix.edits} if finding.fix else set()

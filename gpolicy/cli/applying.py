@@ -5,156 +5,56 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
 from types import FrameType
 from typing import Any
 
 from gpolicy.apply.carrying import ApplyError
-from gpolicy.apply.job_runners import CommandRunner, open_runner
-from gpolicy.apply.jobs import Patience, Runner, StopRequests
-from gpolicy.apply.journals import Direction, clear_away, history_for, journal_path
-from gpolicy.apply.lock import local_lock, lock_directory, lock_name, remote_lock
-from gpolicy.apply.plan_run import Intention, PlanRun, can_be_carried, right_cluster
+from gpolicy.apply.jobs import StopRequests
+from gpolicy.apply.plan_run import Intention
 from gpolicy.apply.work import FinalLook, LeafDifference, path_text
 from gpolicy.cli.terminal import complain, in_options, wants_colour, working
-from gpolicy.cluster.master import SshMaster
-from gpolicy.cluster.sources import SourceOptions, read_state
-from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import ExitCode, UsageError
-from gpolicy.impact.declared_guards import measures_nodes
 from gpolicy.plan.effects import effect_words
-from gpolicy.plan.plan import Plan, check_safe
+from gpolicy.plan.plan import Plan
 from gpolicy.plan.step import Procedure
-from gpolicy.plan.trust import Signers
 from gpolicy.printable import Painter, Tone, as_text, count
 from gpolicy.remedy.saved_remedy import read_procedure
 from gpolicy.report.values_text import value_text
+from gpolicy.use_cases.carrying_out import ApplyRequest, apply_plan, runner_for
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ApplyRequest:
-    """The plan or remedy to apply, its destination, and options."""
-
-    plan: Path
-    destination: str
-    options: SourceOptions
-    signers: Signers | None = None
-    journal: Path | None = None
-    resume: bool = False
-    rollback: bool = False
-    yes: bool = False
-    job_timeout: float = 3600.0
-
-    @property
-    def journal_file(self) -> Path:
-        """The journal: the given one, or the one beside the file."""
-        return self.journal or journal_path(self.plan)
-
-
-def apply(request: ApplyRequest) -> int:
-    """Apply, resume or roll back a plan or remedy; return the exit code."""
+def apply(request: ApplyRequest, *, yes: bool) -> int:
+    """Apply, resume or roll back a plan or remedy, with `yes` without being asked; return the exit code."""
     if request.resume and request.rollback:
         raise UsageError("--resume and --rollback exclude one another")
     plan = read_procedure(request.plan, request.signers)
     stop = StopRequests()
     signals = Signals(stop)
-    runner = runner_for(request, stop)
-    if isinstance(plan, Plan) and not request.rollback:
-        check_safe(plan)
-    if not request.yes and not can_ask():
+    runner = runner_for(request, plan, stop)
+    if not yes and not can_ask():
         raise UsageError("there is no terminal to ask on", hint="give --yes to apply without being asked")
 
     def agree(intention: Intention) -> bool:
         """Show the steps and ask for consent."""
         for line in consent_lines(plan, request.destination, intention):
             _say(line)
-        if intention.tasks and not request.yes and not says_yes(back=request.rollback):
+        if intention.tasks and not yes and not says_yes(back=request.rollback):
             return False
         signals.catch()
         return True
 
     try:
-        look = run_plan(request, plan, runner, agree, stop)
+        look = run_plan(request, agree=agree, plan=plan, stop=stop, runner=runner)
     except ApplyError as error:
         tell_error(request, error)
         return int(error.exit_code)
     finally:
         signals.release()
     return tell_end(request, plan, look)
-
-
-def runner_for(request: ApplyRequest, stop: StopRequests) -> Runner:
-    """Return the runner of a request, without connecting."""
-    return open_runner(request.destination, request.options, Patience(job=request.job_timeout), stop)
-
-
-def run_plan(
-    request: ApplyRequest, plan: Procedure, runner: Runner, agree: Callable[[Intention], bool], stop: StopRequests
-) -> FinalLook | None:
-    """Run a plan under the locks of its cluster, if `agree` does, and return what a look at the end shows.
-
-    Return None for a plan without steps, and without consent. Raise ApplyError and others as PlanRun does.
-    """
-    journal = request.journal_file
-    direction = Direction.ROLLBACK if request.rollback else Direction.APPLY
-    read_history = partial(history_for, plan, journal, resume=request.resume, rollback=request.rollback)
-    can_be_carried(plan, runner, direction, read_history())
-    with working(f"reading {request.destination}"):
-        first = runner.glance()
-    right_cluster(plan, first)
-    if not plan.steps:
-        return None
-    with _locks(runner, first.name, first.cluster.identity.uuid) as lock_is_lost:
-        history = read_history()  # as it is under the lock
-        if history is not None and history.plan_digest != plan.digest:
-            kept = clear_away(history, journal, runner, plan.noun)
-            complain(f"{journal} was the journal of an earlier {plan.noun}; it is kept as {kept.name}", None)
-            history = None
-        state = read_for(request, plan, runner)
-        for note in state.notes:
-            _say(f"  note: {note}")
-        run = PlanRun(
-            plan=plan,
-            runner=runner,
-            journal_file=journal,
-            say=_say,
-            agree=agree,
-            direction=direction,
-            history=history,
-            patience=Patience(job=request.job_timeout),
-            stop=stop,
-            lock_is_lost=lock_is_lost,
-            judging=lambda: working("judging the guards on the cluster as it is now"),
-        )
-        return run.go(state)
-
-
-def read_for(request: ApplyRequest, plan: Procedure, runner: Runner) -> ClusterState:
-    """Return the state of the cluster, with what its nodes measure if a guard needs that."""
-    with working(f"reading {request.destination}"):
-        if isinstance(plan, Plan) and measures_nodes(plan):
-            return read_state(request.destination, request.options)
-        return runner.read()
-
-
-@contextmanager
-def _locks(runner: Runner, cluster: str, uuid: str | None) -> Iterator[Callable[[], bool]]:
-    """Hold the locks; yield a function that tells whether one of them was lost."""
-    name = lock_name(cluster, uuid)
-    with ExitStack() as stack:
-        what = f"apply to cluster {cluster}"
-        stack.enter_context(local_lock(lock_directory(os.environ), name, what))
-        if isinstance(runner, CommandRunner) and isinstance(runner.master, SshMaster):
-            lock = stack.enter_context(remote_lock(runner.master, name, what))
-            if lock.note:
-                complain(lock.note, None)
-            yield lock.is_lost
-        else:
-            yield lambda: False  # the kernel keeps the lock on this machine until we end
 
 
 @dataclass(slots=True)
@@ -235,6 +135,10 @@ def _say(line: str, tone: Tone = Tone.PLAIN) -> None:
     except (OSError, ValueError):
         with suppress(OSError, ValueError):
             os.dup2(os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC), sys.stdout.fileno())
+
+
+run_plan = partial(apply_plan, say=_say, warn=partial(complain, hint=None), working=working)
+"""Carries a plan out, and shows what it does."""
 
 
 def tell_end(request: ApplyRequest, plan: Procedure, look: FinalLook | None) -> int:

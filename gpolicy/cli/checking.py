@@ -23,7 +23,7 @@ from gpolicy.json_values import json_text
 from gpolicy.opening import real_path
 from gpolicy.policy.files import policy_roots
 from gpolicy.policy.source_file import SETTINGS_MISTAKE, Files
-from gpolicy.printable import as_text, count, wrapped
+from gpolicy.printable import as_text, count, wrapped, write_diff
 from gpolicy.report.forms import OWN_FORMS
 
 if TYPE_CHECKING:
@@ -85,16 +85,9 @@ def check(request: CheckRequest) -> int:
         work = partial(_check_one, request=request)
         return run_on(with_members(targets), work, request.shown, verb="check")
     (target,) = targets.targets
-    checker = _checker(request.paths or [target.policy], target, request)
     if request.fix or request.diff:
-        from gpolicy.cli.fixing import diff, fix  # noqa: PLC0415 (most checks fix nothing)
-
-        if request.diff:
-            return diff(checker)
-        return show_report(
-            _report(fix(checker, aside=request.shown.display.form != "text"), request, fixable=False),
-            request.shown.display,
-        )
+        return _fix(request.paths or [target.policy], target, request)
+    checker = _checker(request.paths or [target.policy], target, request)
     with working("checking"):
         examinations = checker.examinations()
     checked = run_examinations(examinations)
@@ -180,11 +173,46 @@ def with_members(targets: Targets) -> Targets:
 def _checker(paths: Sequence[Path], target: Target, request: CheckRequest) -> Checker:
     from gpolicy.forecast.telling import make_checker  # noqa: PLC0415 (other verbs need no rules)
 
-    named = [root for path in paths for root in policy_roots(path)]
-    roots = list({real_path(root): root for root in reversed(named)}.values())[::-1]  # each once, by its first name
-    state = read_for(roots, target)
+    roots, state = _roots_and_state(paths, target)
     baseline = request.write_baseline is None
     return make_checker(roots, state, request.overrides, today=reader_today(), baseline=baseline, fleet=target.members)
+
+
+def _roots_and_state(paths: Sequence[Path], target: Target) -> tuple[list[Path], ClusterState | None]:
+    named = [root for path in paths for root in policy_roots(path)]
+    roots = list({real_path(root): root for root in reversed(named)}.values())[::-1]  # each once, by its first name
+    return roots, read_for(roots, target)
+
+
+def _fix(paths: Sequence[Path], target: Target, request: CheckRequest) -> int:
+    """Fix what can be fixed, write the files, and report the fixes and what is left; or show the changes as a diff."""
+    roots, state = _roots_and_state(paths, target)
+    fixed = gpolicy.fix_policies(roots, state, today=reader_today(), overrides=request.overrides, working=working)
+    files = count(len(fixed.texts), "file")
+    if not request.diff:
+        gpolicy.write_texts(fixed.texts, *fixed.policies)
+        out = sys.stdout if request.shown.display.form == "text" else sys.stderr
+        out.write(as_text(map(_fixed_line, fixed.fixed)))
+        where = f" in {files}" if fixed.texts else ": nothing has one safe answer"
+        out.write(f"{len(fixed.fixed)} fixed{where}\n\n")
+        return show_report(_report([*fixed.left.checked], request, fixable=False), request.shown.display)
+    from gpolicy.cli.formatting import unified_diff  # noqa: PLC0415 (most checks show no difference)
+
+    for file in sorted(fixed.texts):
+        write_diff(sys.stdout, unified_diff(file, fixed.before.files[file].text, fixed.texts[file]))
+    if not fixed.texts:
+        return int(ExitCode.FINE)
+    sys.stdout.flush()
+    left = len(fixed.left.findings)
+    rest = f"{count(left, 'finding')} that it cannot fix would remain" if left else "none would remain"
+    sys.stderr.write(f"--fix would fix {count(len(fixed.fixed), 'finding')} in {files}; {rest}\n")
+    return int(ExitCode.FINDINGS)
+
+
+def _fixed_line(finding: Finding) -> str:
+    place = f"{finding.span}: " if finding.span else ""
+    what = finding.fix.message if finding.fix else ""
+    return f"{place}fixed {finding.code} {finding.name}: {what}"
 
 
 def reader_today() -> date:

@@ -4,39 +4,19 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from difflib import Match, SequenceMatcher
 from io import StringIO
 from pathlib import Path
 
+import gpolicy
 from gpolicy.cli.terminal import complain, working
-from gpolicy.errors import ExitCode, InputError, UsageError
-from gpolicy.formatting.formatting import Formatted, format_text
-from gpolicy.opening import reason
-from gpolicy.policy.files import Boundary, boundary, policy_files
+from gpolicy.errors import ExitCode, UsageError
 from gpolicy.policy.yaml_reader import MAX_BYTES
 from gpolicy.printable import as_text, count, printable, write_diff
-from gpolicy.writing.new_files import Replacement, replace_files
+from gpolicy.use_cases.policy_texts import format_data
 
 _LONG = 500  # lines of a part that is cut
 _COMMON = 20  # a line that occurs more often says nothing about where two texts agree
-
-
-_STANDARD_INPUT = Path("-")
-
-
-@dataclass(frozen=True, slots=True)
-class _Done:
-    """One file: its content, and its new one."""
-
-    path: Path
-    text: str
-    formatted: Formatted
-    within: Boundary | None = None
-
-    @property
-    def changed(self) -> bool:
-        return self.formatted.text != self.text
 
 
 def format_files(paths: list[Path], *, check: bool, diff: bool) -> int:
@@ -44,23 +24,21 @@ def format_files(paths: list[Path], *, check: bool, diff: bool) -> int:
 
     1: a file would change (with `check` or `diff`), or one is broken and stays unchanged.
     """
-    if _STANDARD_INPUT in paths:
+    if Path("-") in paths:
         if len(paths) > 1:
             raise UsageError("- stands alone: standard input is one file")
         return _standard_input(check=check, diff=diff)
-    files = {file: within for path in reversed(paths) for file in policy_files(path) for within in (boundary(path),)}
-    with working("formatting") as tell:
-        done = []
-        for path, within in sorted(files.items()):
-            tell(str(path))
-            done.append(_format(path, _read(path, within), within))
+    done = gpolicy.format_policies(paths, working=working)
     broken = [_complain(item) for item in done]
     changed = [item for item in done if item.changed]
     if diff:
         _write_diffs(changed)
     left = 0
     if not check and not diff:
-        written = _write(changed)
+        for item in changed:
+            if item.unwritable:
+                complain(f"{item.name}: not formatted: {item.unwritable}", None)
+        written = gpolicy.write_formatted(changed)
         left, changed = len(changed) - len(written), written
     _say(changed, done, would=check or diff, aside=diff, left=left)
     return int(ExitCode.FINDINGS if any(broken) or left or ((check or diff) and changed) else ExitCode.FINE)
@@ -68,7 +46,7 @@ def format_files(paths: list[Path], *, check: bool, diff: bool) -> int:
 
 def _standard_input(*, check: bool, diff: bool) -> int:
     """Format standard input to standard output; text that cannot be formatted is copied unchanged."""
-    item = _format(_STANDARD_INPUT, sys.stdin.buffer.read(MAX_BYTES + 1))
+    item = format_data(sys.stdin.buffer.read(MAX_BYTES + 1), "standard input")
     broken = _complain(item)
     if diff:
         _write_diffs([item] if item.changed else [])
@@ -81,65 +59,30 @@ def _standard_input(*, check: bool, diff: bool) -> int:
     return int(ExitCode.FINDINGS if broken or ((check or diff) and item.changed) else ExitCode.FINE)
 
 
-def _read(path: Path, within: Boundary) -> bytes:
-    try:
-        return within.read(path, MAX_BYTES)
-    except OSError as error:
-        raise InputError(f"{path}: {reason(error)}", hint="nothing was changed") from None
-
-
-def _format(path: Path, data: bytes, within: Boundary | None = None) -> _Done:
-    if len(data) > MAX_BYTES:
-        raise InputError(f"{_name(path)}: larger than {MAX_BYTES // 1024**2} MiB", hint="nothing was changed")
-    try:
-        text = data.decode()
-    except UnicodeDecodeError as error:
-        raise InputError(f"{_name(path)}: not UTF-8 text (byte {error.start})", hint="nothing was changed") from None
-    return _Done(path, text, format_text(text, _name(path)), within)
-
-
-def _name(path: Path) -> str:
-    return "standard input" if path == _STANDARD_INPUT else str(path)
-
-
-def _complain(item: _Done) -> bool:
+def _complain(item: gpolicy.FormattedFile) -> bool:
     """Report why a file stays unchanged, if it does; return whether it is broken."""
     made = item.formatted
     for finding in made.broken[:1]:
         complain(f"{finding.span}: not formatted: {finding.message}", None)
     if made.reason and not made.broken:
         place = f":{made.line}" if made.line else ""
-        complain(f"{_name(item.path)}{place}: not formatted: {made.reason}", None)
+        complain(f"{item.name}{place}: not formatted: {made.reason}", None)
     return bool(made.broken)
 
 
-def _write(changed: list[_Done]) -> list[_Done]:
-    """Write the files except those behind links, which are reported; return the written ones."""
-    replacements, written = [], []
+def _write_diffs(changed: Iterable[gpolicy.FormattedFile]) -> None:
     for item in changed:
-        assert item.within is not None  # noqa: S101 (standard input is not written)
-        try:
-            target = item.within.target(item.path)
-        except OSError as error:
-            complain(f"{item.path}: not formatted: {reason(error)}", None)
-            continue
-        replacements.append(Replacement(item.path, item.text.encode(), item.formatted.text.encode(), target))
-        written.append(item)
-    replace_files(replacements)
-    return written
-
-
-def _write_diffs(changed: Iterable[_Done]) -> None:
-    for item in changed:
-        write_diff(sys.stdout, unified_diff(_name(item.path), item.text, item.formatted.text))
+        write_diff(sys.stdout, unified_diff(item.name, item.text, item.formatted.text))
     sys.stdout.flush()
 
 
-def _say(changed: list[_Done], done: list[_Done], *, would: bool, aside: bool, left: int) -> None:
+def _say(
+    changed: list[gpolicy.FormattedFile], done: list[gpolicy.FormattedFile], *, would: bool, aside: bool, left: int
+) -> None:
     out = sys.stderr if aside else sys.stdout
     word = "would be formatted" if would else "formatted"
     if not aside:
-        out.write(as_text(f"{word}: {item.path}" if would else f"formatted {item.path}" for item in changed))
+        out.write(as_text(f"{word}: {item.name}" if would else f"formatted {item.name}" for item in changed))
     files = f"{count(len(changed), 'file')} {word}"
     if changed or left:
         out.write(f"{files}, {len(done) - len(changed)} left as they are\n")

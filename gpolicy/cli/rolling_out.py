@@ -6,14 +6,14 @@ import hashlib
 import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from shlex import quote
 
 from gpolicy.apply.jobs import SharedStopRequests
-from gpolicy.apply.journals import Direction, set_aside
+from gpolicy.apply.journals import set_aside
 from gpolicy.apply.lock import local_lock, lock_directory, lock_name
-from gpolicy.cli.applying import ApplyRequest, Signals, can_ask, says_yes
+from gpolicy.cli.applying import Signals, can_ask, says_yes
 from gpolicy.cli.many_clusters import show_fleet
 from gpolicy.cli.options import RolledOutClusters, signers_for
 from gpolicy.cli.output import provenance_of
@@ -30,26 +30,17 @@ from gpolicy.report.fleet_report import worst_exit_code
 from gpolicy.report.forms import Display
 from gpolicy.report.rollout_answer import RolledOut, rollout_index, rollout_report
 from gpolicy.rollout import rollout_run
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RolloutRequest:
-    """What is asked of all clusters. `signers` is the file of allowed signers."""
-
-    plans: Path
-    signers: Path | None = None
-    resume: bool = False
-    rollback: bool = False
-    yes: bool = False
-    job_timeout: float = 3600.0
-    volumes: bool = False
+from gpolicy.use_cases.carrying_out import ApplyRequest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Rollout:
-    """The clusters that have a plan, in waves; `without` are those that were chosen and have none."""
+    """The clusters that have a plan, in waves; `without` are those that were chosen and have none.
 
-    request: RolloutRequest
+    `request` is what is asked of all: its `plan` is the directory of the plans.
+    """
+
+    request: ApplyRequest
     waves: tuple[RolloutWave, ...]
     members: Mapping[str, ClusterPlan]
     settings: RolloutSettings
@@ -58,33 +49,44 @@ class _Rollout:
 
     @property
     def journal(self) -> Path:
-        return self.request.plans / rollout_run.NAME
+        return self.request.plan / rollout_run.NAME
 
 
-def roll_out(asked: RolledOutClusters, request: RolloutRequest, display: Display) -> int:
-    """Carry out the plans of several clusters, go on, or take them back; return the exit code."""
+def roll_out(
+    asked: RolledOutClusters,
+    request: ApplyRequest,
+    display: Display,
+    *,
+    yes: bool,
+    signers: Path | None = None,
+    volumes: bool = False,
+) -> int:
+    """Carry out the plans of several clusters, go on, or take them back; return the exit code.
+
+    `signers` is the file of allowed signers of all plans.
+    """
     if request.resume and request.rollback:
         raise UsageError("--resume and --rollback exclude one another")
-    if not request.yes and not can_ask():
+    if not yes and not can_ask():
         raise UsageError("there is no terminal to ask on", hint="give --yes to apply without being asked")
     if display.form == "html":
         raise UsageError("--format html is not for a roll-out", hint="choose text, json or markdown")
-    rollout = _rollout(asked, request)
+    rollout = _rollout(asked, request, signers, volumes=volumes)
     stop = SharedStopRequests()
     hands = SideBySide(rollout.members, stop, {}, asked.jobs, max(asked.jobs, 4), asked.timeout)
-    what = f"roll-out of {request.plans}"
-    with local_lock(lock_directory(os.environ), lock_name("roll-out", str(real_path(request.plans))), what):
-        return _run(rollout, hands, stop, display)
+    what = f"roll-out of {request.plan}"
+    with local_lock(lock_directory(os.environ), lock_name("roll-out", str(real_path(request.plan))), what):
+        return _run(rollout, hands, stop, display, yes=yes)
 
 
-def _rollout(asked: RolledOutClusters, request: RolloutRequest) -> _Rollout:
+def _rollout(asked: RolledOutClusters, request: ApplyRequest, signers: Path | None, *, volumes: bool) -> _Rollout:
     """Return what the options and the settings file say. Raise UsageError or InputError for what they do not."""
     if asked.all_clusters and asked.label:
         raise UsageError("--all and --label exclude one another", hint="leave one of them out")
     refuse_rapi_options(asked)
-    if not request.plans.is_dir():
+    if not request.plan.is_dir():
         hint = "`gpolicy plan --all --save DIR` writes one plan for each cluster"
-        raise UsageError(f"{request.plans}: not a directory of plans", hint=hint)
+        raise UsageError(f"{request.plan}: not a directory of plans", hint=hint)
     known, settings = rollout_near(None)
     if settings is None:
         hint = 'write a table [rollout] with, for example, waves = ["stage=canary", "name=*"]'
@@ -92,42 +94,32 @@ def _rollout(asked: RolledOutClusters, request: RolloutRequest) -> _Rollout:
     chosen = labelled_clusters(known, asked.label or ())
     planned = [cluster for cluster in chosen if _plan_of(cluster, request).exists()]
     if not planned:
-        hint = f"`gpolicy plan --all --save {request.plans}` writes them"
-        raise UsageError(f"{request.plans}: no plan of {some([item.name for item in chosen])}", hint=hint)
+        hint = f"`gpolicy plan --all --save {request.plan}` writes them"
+        raise UsageError(f"{request.plan}: no plan of {some([item.name for item in chosen])}", hint=hint)
     return _Rollout(
         request=request,
         waves=waves_of(planned, settings),
-        members={cluster.name: _member(cluster, request) for cluster in planned},
+        members={cluster.name: _member(cluster, request, signers, volumes=volumes) for cluster in planned},
         settings=settings,
         without=tuple(cluster.name for cluster in chosen if cluster not in planned),
         choice=" ".join(f"--label {quote(label)}" for label in asked.label or ()) or "--all",
     )
 
 
-def _plan_of(cluster: NamedCluster, request: RolloutRequest) -> Path:
-    return request.plans / f"{cluster.name}.json"
+def _plan_of(cluster: NamedCluster, request: ApplyRequest) -> Path:
+    return request.plan / f"{cluster.name}.json"
 
 
-def _member(cluster: NamedCluster, request: RolloutRequest) -> ClusterPlan:
+def _member(cluster: NamedCluster, request: ApplyRequest, signers: Path | None, *, volumes: bool) -> ClusterPlan:
     destination = destination_in(cluster)
-    target, plan = target_of(cluster, None, None, volumes=request.volumes), _plan_of(cluster, request)
-    return ClusterPlan(
-        cluster=cluster,
-        digest=f"sha256:{hashlib.sha256(read_bytes(plan)).hexdigest()}",
-        request=ApplyRequest(
-            plan=plan,
-            destination=destination,
-            options=target.options,
-            signers=signers_for(plan, request.signers, None),
-            resume=request.resume,
-            rollback=request.rollback,
-            yes=True,
-            job_timeout=request.job_timeout,
-        ),
-    )
+    target, plan = target_of(cluster, None, None, volumes=volumes), _plan_of(cluster, request)
+    digest = f"sha256:{hashlib.sha256(read_bytes(plan)).hexdigest()}"
+    signed = signers_for(plan, signers, None)
+    own = replace(request, plan=plan, destination=destination, options=target.options, signers=signed)
+    return ClusterPlan(cluster=cluster, digest=digest, request=own)
 
 
-def _run(rollout: _Rollout, hands: SideBySide, stop: SharedStopRequests, display: Display) -> int:
+def _run(rollout: _Rollout, hands: SideBySide, stop: SharedStopRequests, display: Display, *, yes: bool) -> int:
     """Show what is to be done, ask, do it, and show what came of it; the lock is held."""
     request, members = rollout.request, rollout.members
     digests = {name: member.digest for name, member in members.items()}
@@ -144,7 +136,7 @@ def _run(rollout: _Rollout, hands: SideBySide, stop: SharedStopRequests, display
         hands=hands,
         journal_file=rollout.journal,
         say=_say,
-        direction=Direction.ROLLBACK if request.rollback else Direction.APPLY,
+        direction=request.direction,
         history=history,
         seconds=rollout.settings.pause,
         stop=stop,
@@ -156,7 +148,7 @@ def _run(rollout: _Rollout, hands: SideBySide, stop: SharedStopRequests, display
         return _show(rollout, run, display)
     _say(_consent(rollout, previews, run.stages()))
     hands.shown = {name: found.keys for name, found in previews.items()}
-    if any(hands.shown.values()) and not request.yes and not says_yes(back=request.rollback):
+    if any(hands.shown.values()) and not yes and not says_yes(back=request.rollback):
         complain("nothing was done", None)
         return int(ExitCode.FINDINGS)
     if earlier is not None:
@@ -215,7 +207,7 @@ def _consent(
     what = "rollback" if back else "roll-out"
     yield f"{what} of {count(len(stages), 'plan')} in {count(len(rollout.waves), 'wave')}"
     if rollout.without:
-        yield f"no plan in {rollout.request.plans}, left out: {some(rollout.without, 20)}"
+        yield f"no plan in {rollout.request.plan}, left out: {some(rollout.without, 20)}"
     for wave in reversed(rollout.waves) if back else rollout.waves:
         number = rollout.waves.index(wave) + 1
         yield f"wave {number} of {len(rollout.waves)} ({wave.label}): {', '.join(wave.clusters)}"
@@ -258,9 +250,9 @@ def _show(rollout: _Rollout, run: rollout_run.RolloutRun, display: Display) -> i
 
 def _notes(rollout: _Rollout, code: int) -> Iterator[str]:
     if rollout.without:
-        yield f"no plan in {rollout.request.plans}, left out: {some(rollout.without, 20)}"
+        yield f"no plan in {rollout.request.plan}, left out: {some(rollout.without, 20)}"
     if code and rollout.journal.exists():
-        command = f"gpolicy apply {quote(str(rollout.request.plans))} {rollout.choice}"
+        command = f"gpolicy apply {quote(str(rollout.request.plan))} {rollout.choice}"
         if rollout.request.rollback:
             yield f"go on with `{command} --rollback`"
         else:

@@ -23,15 +23,16 @@ from gpolicy.checking.settings_tables import settings_for
 from gpolicy.cli import applying
 from gpolicy.cli.checking import checked_policy, reader_today
 from gpolicy.cli.many_clusters import ProgressLines
-from gpolicy.cli.terminal import complain, in_options
+from gpolicy.cli.terminal import complain, in_options, working
 from gpolicy.cluster.state import ClusterState
 from gpolicy.drift.comparing import find_drift
 from gpolicy.errors import ExitCode, GpolicyError
 from gpolicy.fleet.named_clusters import NamedCluster
 from gpolicy.fleet.workers import Failed, Result, results_as_they_come
-from gpolicy.plan.plan import Plan, check_safe, policy_digest
+from gpolicy.plan.plan import Plan, policy_digest
 from gpolicy.plan.plan_file import read_plan
 from gpolicy.rollout.rollout_run import LookResult, RunResult, look_at
+from gpolicy.use_cases.carrying_out import ApplyRequest, read_for, runner_for
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +44,7 @@ class ClusterPlan:
 
     cluster: NamedCluster
     digest: str
-    request: applying.ApplyRequest
+    request: ApplyRequest
 
     def journal(self) -> RunHistory | None:
         """Return what the journal beside the plan says, also if it is another plan's. Raise InputError if damaged."""
@@ -56,7 +57,7 @@ class ClusterPlan:
         journal = self.journal()
         return journal if journal is not None and journal.plan_digest == self.digest else None
 
-    def run_request(self) -> applying.ApplyRequest:
+    def run_request(self) -> ApplyRequest:
         """Return the request for the next run: a plan that has not begun cannot be resumed, but begun."""
         return replace(self.request, resume=self.request.resume and self.history() is not None)
 
@@ -97,16 +98,14 @@ def preview(member: ClusterPlan) -> Preview:
 
 
 def _preview_of(member: ClusterPlan, plan: Plan) -> Preview:
-    request, stop = member.run_request(), StopRequests()
-    if not request.rollback:
-        check_safe(plan)
+    request = member.run_request()
     shown: list[Intention] = []
 
     def keep(intention: Intention) -> bool:
         shown.append(intention)
         return False
 
-    applying.run_plan(request, plan, applying.runner_for(request, stop), keep, stop)
+    applying.run_plan(request, agree=keep, plan=plan)
     if not shown:
         return Preview((f"nothing to do: the plan for cluster {plan.cluster} has no steps",))
     (intention,) = shown
@@ -119,7 +118,7 @@ def preview_untouched(member: ClusterPlan) -> Preview:
     try:
         plan = member.read_plan()
         if plan.steps:
-            runner = applying.runner_for(member.request, StopRequests())
+            runner = runner_for(member.request, plan, StopRequests())
             state = runner.read()
             right_cluster(plan, state)
             nothing_done(plan, runner, state)
@@ -136,9 +135,7 @@ def carry(member: ClusterPlan, shown: AbstractSet[str], stop: StopRequests) -> R
     with redirect_stdout(speaker), redirect_stderr(speaker):
         try:
             plan = member.read_plan()
-            if not request.rollback:
-                check_safe(plan)
-            look = applying.run_plan(request, plan, applying.runner_for(request, stop), partial(_agree, shown), stop)
+            look = applying.run_plan(request, agree=partial(_agree, shown), plan=plan, stop=stop)
             code = applying.tell_end(request, plan, look)
         except ApplyError as error:
             applying.tell_error(request, error)
@@ -160,8 +157,9 @@ def look(member: ClusterPlan, told: AbstractSet[int]) -> LookResult:
     """Look at the cluster after its plan: its changes, its policy, its guards, its jobs."""
     try:
         plan = member.read_plan()
-        runner = applying.runner_for(member.request, StopRequests())
-        state = applying.read_for(member.request, plan, runner)
+        runner = runner_for(member.request, plan, StopRequests())
+        with working(f"reading {member.request.destination}"):
+            state = read_for(member.request, plan, runner)
         found = look_at(plan, runner, state, member.history(), told)
         return found if found.troubles else _with_policy(member, plan, state, found)
     except (GpolicyError, OSError) as error:

@@ -20,7 +20,7 @@ from gpolicy.errors import GpolicyError
 from gpolicy.findings import Finding, Severity, Span, told, values_of
 from gpolicy.forecast.telling import check_by_settings
 from gpolicy.opening import real_path
-from gpolicy.plan.changes import MEMBERSHIP, NAME, TAGS, ChangeAction, ChangeKey, is_chosen, key_of
+from gpolicy.plan.changes import MEMBERSHIP, NAME, TAGS, ChangeAction, ChangeKey, check_words, is_chosen, key_of
 from gpolicy.plan.diff import Difference, diff
 from gpolicy.policy.files import policy_files
 from gpolicy.policy.loading import load_files, load_policy
@@ -292,16 +292,18 @@ def write_back(
     state: ClusterState,
     report: DriftReport,
     *,
-    selected: Sequence[str],
+    selected: Sequence[str] = (),
     today: date,
-    in_bases: bool,
-    others: Callable[[], Sequence[Policy]],
+    in_bases: bool = False,
+    others: Callable[[], Sequence[Policy]] = tuple,
 ) -> WriteBack:
     """Return the texts of the policy's files with live values in place of the declared ones that drifted.
 
     `selected` are objects or values (OBJECT:PATH, globs; none: all). `others` returns the other policies that may take
-    values from the same files; they must not change, but for what `in_bases` allows.
+    values from the same files; they must not change, but for what `in_bases` allows. Raise RequestError for a word of
+    `selected` that nothing has. `write_texts` writes the texts.
     """
+    check_words("select", selected, policy, state)
     chosen = [item for item in report.drift if not selected or is_chosen(selected, item.object, item.path)]
     waived = [
         UnwrittenDrift(item.drift, f"a waiver accepts it until {item.waiver.until}: remove that first")

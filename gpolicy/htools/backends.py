@@ -230,7 +230,7 @@ def with_node_options(nodes: Nodes, options: Options) -> Nodes:
     for index, node in nodes.items():
         own, ratio = node.facts, options.max_cpu
         low = floor(options.min_disk * own.total_disk)
-        facts = replace(own, offline=own.offline or index in offline, low_disk=low)
+        facts = replace(own, offline=own.offline or index in offline, min_disk_ratio=options.min_disk, low_disk=low)
         if ratio is not None:
             facts = replace(facts, vcpu_ratio=ratio, high_cpus=floor(ratio * own.total_cpus))
         result[index] = node if facts == own else node.with_facts(facts)

@@ -1,1 +1,1 @@
-"""What gpolicy does, as functions: policy, state and request in, a value out. Nothing is printed or written."""
+"""What gpolicy does, as functions: policy, state and request in, a value out. Nothing is printed."""

@@ -228,37 +228,34 @@ def _take_their_places(written: list[_Written]) -> None:
         opening.sync_directory(directory)
 
 
-def replacements_of(
-    texts: Mapping[str, str], original: Mapping[str, str], targets: Mapping[str, opening.FileToWrite]
-) -> Iterator[Replacement]:
-    """Yield replacements of files that still hold their `original` texts, else raise GpolicyError. BOMs stay."""
-    for file, text in texts.items():
-        target = targets[file]
-        try:
-            old = opening.read_below(target.directory, target.directory / target.name, 2 * MAX_BYTES)
-        except OSError as error:
-            raise GpolicyError(f"{file}: {opening.reason(error)}", hint="nothing was changed") from None
-        mark = _BYTE_ORDER_MARK if old.startswith(_BYTE_ORDER_MARK) else b""
-        if old != mark + original[file].encode():
-            raise GpolicyError(f"{file}: it has changed since it was read", hint="nothing was changed; run it again")
-        yield Replacement(Path(file), old, mark + text.encode(), target)
+def write_texts(texts: Mapping[str, str], *policies: Policy) -> None:
+    """Write new texts of the files of policies, of their bases and of new files, by name: all or none.
 
-
-def replace_drafted(policy: Policy, texts: Mapping[str, str]) -> None:
-    """Write texts of a policy's files and bases, and new files: all or none. GpolicyError if one has changed."""
-    within = boundary(policy.root or Path())
-    targets: dict[str, opening.FileToWrite] = {}
-    for name in texts:
+    A byte order mark stays. Raise GpolicyError if a file cannot be written, or has changed since it was read.
+    """
+    replacements = []
+    for name, text in texts.items():
+        policy = next((policy for policy in policies if name in policy.paths), policies[0])
         try:
             Path(name).parent.mkdir(exist_ok=True)
-            targets[name] = within.target(name)
+            target = boundary(policy.root or Path()).target(name)
         except OSError as error:
             raise GpolicyError(f"{name}: {opening.reason(error)}", hint="nothing was changed") from None
-    known = {name: text for name, text in texts.items() if name in policy.files}
-    old = {name: policy.files[name].text for name in known}
-    added = [name for name in texts if name not in known]
-    new = (Replacement(Path(name), None, texts[name].encode(), targets[name]) for name in added)
-    replace_files([*replacements_of(known, old, targets), *new])
+        before = _read_again(name, policy, target) if name in policy.files else None
+        mark = _BYTE_ORDER_MARK if (before or b"").startswith(_BYTE_ORDER_MARK) else b""
+        replacements.append(Replacement(Path(name), before, mark + text.encode(), target))
+    replace_files(replacements)
+
+
+def _read_again(name: str, policy: Policy, target: opening.FileToWrite) -> bytes:
+    """Return what a file of a policy holds. Raise GpolicyError if that is not what was read."""
+    try:
+        found = opening.read_below(target.directory, target.directory / target.name, 2 * MAX_BYTES)
+    except OSError as error:
+        raise GpolicyError(f"{name}: {opening.reason(error)}", hint="nothing was changed") from None
+    if found.removeprefix(_BYTE_ORDER_MARK) != policy.files[name].text.encode():
+        raise GpolicyError(f"{name}: it has changed since it was read", hint="nothing was changed; run it again")
+    return found
 
 
 _PLACES: Final = {"github": ".github/workflows/policy.yml", "gitlab": ".gitlab-ci.yml"}

@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from gpolicy.adopt.adopting import Addition, adopt, adopt_new
+from gpolicy.adopt.adopting import Addition, adopt_cluster, adopt_new
 from gpolicy.cli.running import run
 from gpolicy.cluster.sources import read_state
 from gpolicy.cluster.state import ClusterState
 from gpolicy.plan.diff import diff
 from gpolicy.policy.loading import load_policy
-from gpolicy.writing.new_files import replace_drafted, write_files
+from gpolicy.writing.new_files import write_files, write_texts
 from tests.laws import examples
 from tests.strategies import cluster_states
 
@@ -40,7 +40,7 @@ def without(state: ClusterState, groups: Collection[str], nodes: Collection[str]
 def add(directory: Path, state: ClusterState) -> Addition:
     policy = load_policy(directory)
     addition = adopt_new(policy, state, date.min)
-    replace_drafted(policy, addition.texts)
+    write_texts(addition.texts, policy)
     return addition
 
 
@@ -51,7 +51,7 @@ def texts_in(directory: Path) -> dict[Path, str]:
 def test_a_group_a_node_of_a_group_and_values_of_nodes_are_added(tmp_path: Path) -> None:
     state = read_state(STATE)
     policy = tmp_path / "prod"
-    write_files(adopt(without(state, ["spare"], ["node4.example.org", "node6.example.org"])).files, policy)
+    write_files(adopt_cluster(without(state, ["spare"], ["node4.example.org", "node6.example.org"])).files, policy)
     before = texts_in(policy)
     addition = add(policy, state)
     assert addition.added == (
@@ -65,7 +65,7 @@ def test_a_group_a_node_of_a_group_and_values_of_nodes_are_added(tmp_path: Path)
         was = before.pop(file).splitlines()
         assert [line for line in after.pop(file).splitlines() if line not in was] == [f"  - {node}.example.org"]
     assert all(after[file] == text for file, text in before.items())
-    assert after[policy / "groups" / "spare.yaml"] == adopt(state).files["groups/spare.yaml"]
+    assert after[policy / "groups" / "spare.yaml"] == adopt_cluster(state).files["groups/spare.yaml"]
     assert add(policy, state) == Addition()
     assert diff(load_policy(policy), state).changes == []
 
@@ -89,7 +89,7 @@ def test_drift_and_what_is_not_managed_stay(tmp_path: Path) -> None:
 def test_a_name_that_is_taken_is_not_overwritten(tmp_path: Path) -> None:
     state = read_state(STATE)
     policy = tmp_path / "prod"
-    write_files(adopt(without(state, ["spare"], ())).files, policy)
+    write_files(adopt_cluster(without(state, ["spare"], ())).files, policy)
     other = policy / "groups" / "spare.yaml"
     other.write_text("gpolicy: v1\nkind: Guards\nguards:\n  - {name: g, max_changes: 3}\n", encoding="utf-8")
     add(policy, state)
@@ -100,7 +100,7 @@ def test_a_name_that_is_taken_is_not_overwritten(tmp_path: Path) -> None:
 def test_the_verb_adds_to_a_policy_and_refuses_what_is_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     state = read_state(STATE)
     policy, other = tmp_path / "prod", tmp_path / "other"
-    write_files(adopt(without(state, ["spare"], ())).files, policy)
+    write_files(adopt_cluster(without(state, ["spare"], ())).files, policy)
     assert run(["adopt", "--state", STATE, "--save", str(policy)]) == 0
     assert f"wrote {policy}/groups/spare.yaml\nadded to {policy}: group/spare" in capsys.readouterr().out
     assert run(["adopt", "--state", STATE, "--save", str(policy)]) == 0
@@ -125,7 +125,7 @@ def test_what_is_added_makes_no_plan_and_is_added_once(data: st.DataObject) -> N
     earlier = without(state, groups, nodes)
     with tempfile.TemporaryDirectory() as name:
         directory = Path(name, "policy")
-        write_files(adopt(earlier).files, directory)
+        write_files(adopt_cluster(earlier).files, directory)
         before, drift = texts_in(directory), diff(load_policy(directory), state)
         if any(finding.severity == "error" for finding in drift.findings):
             return

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from gpolicy.adopt.adopting import Adopted, adopt
+from gpolicy.adopt.adopting import Adopted, adopt_cluster
 from gpolicy.cluster.state import ClusterState
 from gpolicy.forecast.telling import FORECAST
 from gpolicy.formatting.formatting import format_text
@@ -32,7 +32,7 @@ _QUIET = (HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_ba
 
 
 def check_law(state: ClusterState) -> None:
-    adopted = adopt(state)
+    adopted = adopt_cluster(state)
     with tempfile.TemporaryDirectory() as parent:
         directory = Path(parent) / "policy"
         for name, text in adopted.files.items():

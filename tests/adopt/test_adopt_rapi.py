@@ -8,7 +8,7 @@ from typing import cast
 
 import pytest
 
-from gpolicy.adopt.adopting import adopt
+from gpolicy.adopt.adopting import adopt_cluster
 from gpolicy.cluster.rapi import read_rapi
 from gpolicy.cluster.rapi_client import Client
 from gpolicy.cluster.sources import read_state
@@ -45,7 +45,7 @@ def recorded(cluster: str) -> ClusterState:
 @pytest.mark.parametrize("cluster", ["base", "rich", "full", "exclusive"])
 def test_the_plan_is_empty_by_both_sources(cluster: str, tmp_path: Path) -> None:
     state = recorded(cluster)
-    adopted = adopt(state)
+    adopted = adopt_cluster(state)
     write_files(adopted.files, tmp_path / "policy")
     policy = load_policy(tmp_path / "policy")
     assert policy.findings == ()
@@ -55,7 +55,7 @@ def test_the_plan_is_empty_by_both_sources(cluster: str, tmp_path: Path) -> None
 
 
 def test_values_that_the_source_does_not_show_are_noted() -> None:
-    files = adopt(recorded("rich")).files
+    files = adopt_cluster(recorded("rich")).files
     assert "hv_state" in next(line for line in files["cluster.yaml"].splitlines() if "does not show" in line)
     assert "# The source does not show " in files["groups/gold.yaml"]
     assert "hv_state:" not in files["groups/gold.yaml"]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gpolicy.adopt.adopting import Adopted, adopt
+from gpolicy.adopt.adopting import Adopted, adopt_cluster
 from gpolicy.cluster.sources import read_state
 from gpolicy.cluster.state import ClusterObject, ClusterState, LiveGroup, LiveNode
 from gpolicy.cluster.state_files import write_snapshot
@@ -76,7 +76,7 @@ NAMELESS = "cluster: name: the source does not tell it; write it in place of `un
 @pytest.mark.parametrize("source", SOURCES, ids=lambda source: "/".join(source.split("/")[-2:]))
 def test_the_plan_of_a_recorded_cluster_is_empty(source: str, tmp_path: Path) -> None:
     state = read_state(source)
-    adopted = adopt(state)
+    adopted = adopt_cluster(state)
     policy = load(adopted, tmp_path / "policy")
     assert policy.findings == ()
     assert [
@@ -88,11 +88,11 @@ def test_the_plan_of_a_recorded_cluster_is_empty(source: str, tmp_path: Path) ->
     assert (plan.changes, plan.steps, plan.findings, plan.unreadable) == ((), (), (), ())
     assert plan.safe
     assert [str(item) for item in adopted.left_out] == ([] if state.name else [NAMELESS])
-    assert adopt(state) == adopted
+    assert adopt_cluster(state) == adopted
 
 
 def test_a_recorded_cluster_reads_well() -> None:
-    files = adopt(read_state(f"config:{CLUSTERS / 'rich' / 'config.data'}")).files
+    files = adopt_cluster(read_state(f"config:{CLUSTERS / 'rich' / 'config.data'}")).files
     assert set(files) >= {"cluster.yaml", "groups/default.yaml", "groups/gold.yaml", "nodes.yaml", "tags.yaml"}
     cluster, gold = files["cluster.yaml"], files["groups/gold.yaml"]
     assert 'ganeti_version: "3.0"\n' in cluster
@@ -110,7 +110,7 @@ def test_a_recorded_cluster_reads_well() -> None:
 
 
 def test_unreadable_values_are_noted_and_not_declared() -> None:
-    files = adopt(read_state(f"text:{CLUSTERS / 'full' / 'htools.data'}")).files
+    files = adopt_cluster(read_state(f"text:{CLUSTERS / 'full' / 'htools.data'}")).files
     group = next(text for name, text in files.items() if name.startswith("groups/"))
     assert "# The source does not show " in group
     assert "ipolicy:" not in group
@@ -131,7 +131,7 @@ def test_unreadable_values_are_noted_and_not_declared() -> None:
     ],
 )
 def test_inexpressible_values_are_left_out_and_noted(path: ValuePath, value: Value, reason: str) -> None:
-    adopted = adopt(cluster_state(cluster={path: value}))
+    adopted = adopt_cluster(cluster_state(cluster={path: value}))
     assert [(item.object, item.what) for item in adopted.left_out] == [("cluster", ".".join(path))]
     assert reason in adopted.left_out[0].reason
     comment = [
@@ -156,13 +156,13 @@ def test_of_much_that_is_left_out_the_files_name_all(tmp_path: Path) -> None:
 def test_values_that_check_refuses_are_left_out() -> None:
     templates: ValuePath = ("ipolicy", "disk-templates")
     state = cluster_state(cluster={("enabled_disk_templates",): ["plain"]}, group={templates: ["drbd", "plain"]})
-    adopted = adopt(state)
+    adopted = adopt_cluster(state)
     reasons = {(item.object, item.what): item.reason for item in adopted.left_out}
     assert "GP301" in reasons["group/default", "ipolicy.disk-templates"]
 
 
 def test_a_group_with_its_own_std_keeps_its_other_values() -> None:
-    adopted = adopt(cluster_state(group={("ipolicy", "std", "cpu-count"): 1, ("ipolicy", "vcpu-ratio"): 2.0}))
+    adopted = adopt_cluster(cluster_state(group={("ipolicy", "std", "cpu-count"): 1, ("ipolicy", "vcpu-ratio"): 2.0}))
     assert [item.what for item in adopted.left_out] == ["ipolicy.std.cpu-count"]
     assert "vcpu-ratio: 2\n" in adopted.files["groups/default.yaml"]
 
@@ -172,7 +172,7 @@ def test_a_group_with_its_own_std_keeps_its_other_values() -> None:
     [("3.0.2", '"3.0"'), ("3.1.0~rc1", '"3.1"'), ("2.15.2", '"2.15"'), ("4.1", '"3.2"'), ("2.9", None), (None, None)],
 )
 def test_the_release_is_the_newest_known_one(software: str | None, written: str | None) -> None:
-    text = adopt(cluster_state(version=software)).files["cluster.yaml"]
+    text = adopt_cluster(cluster_state(version=software)).files["cluster.yaml"]
     line = next((line for line in text.splitlines() if line.startswith("ganeti_version: ")), None)
     assert line == (None if written is None else f"ganeti_version: {written}")
 
@@ -181,7 +181,7 @@ def test_equal_nodes_are_one_set() -> None:
     nodes: dict[str, tuple[str, ...]] = {
         f"node{n}": ("rack:a",) if n < 4 else ("rack:b", "power:1") if n < 6 else () for n in range(1, 8)
     }
-    policy_text = adopt(cluster_state(nodes=nodes)).files["nodes.yaml"]
+    policy_text = adopt_cluster(cluster_state(nodes=nodes)).files["nodes.yaml"]
     assert policy_text.count("kind: NodeSet") == 2
     assert "name: rack:a\n" in policy_text
     assert "nodes: [node1, node2, node3]\n" in policy_text
@@ -204,7 +204,7 @@ TAGS = (
 
 def test_tags_are_written_by_their_meaning(tmp_path: Path) -> None:
     state = cluster_state(tags=TAGS)
-    adopted = adopt(state)
+    adopted = adopt_cluster(state)
     text = adopted.files["tags.yaml"]
     assert "exclusion:\n  - {raw: db}\n  - service\n" in text
     assert "failure_domains:\n  - rack\n" in text
@@ -218,7 +218,7 @@ def test_tags_are_written_by_their_meaning(tmp_path: Path) -> None:
 
 def test_a_removed_tag_rule_is_removed_from_the_cluster(tmp_path: Path) -> None:
     state = cluster_state(tags=TAGS)
-    plan = plan_after(adopt(state), state, tmp_path / "p", "tags.yaml", "  - {raw: db}\n", "")
+    plan = plan_after(adopt_cluster(state), state, tmp_path / "p", "tags.yaml", "  - {raw: db}\n", "")
     assert [(change.object, change.path) for change in plan.changes] == [("cluster", ("tags",))]
     assert isinstance(plan.changes[0].after, list)
     assert set(TAGS) - set(map(str, plan.changes[0].after)) == {"htools:iextags:db"}
@@ -226,25 +226,25 @@ def test_a_removed_tag_rule_is_removed_from_the_cluster(tmp_path: Path) -> None:
 
 def test_a_node_that_moves_to_another_rack_loses_the_old_tag(tmp_path: Path) -> None:
     state = cluster_state(tags=TAGS, nodes={"node1": ("rack:a", "note:keep")})
-    plan = plan_after(adopt(state), state, tmp_path / "p", "nodes.yaml", "rack:a", "rack:b")
+    plan = plan_after(adopt_cluster(state), state, tmp_path / "p", "nodes.yaml", "rack:a", "rack:b")
     assert [change.after for change in plan.changes] == [["note:keep", "rack:b"]]
 
 
 def test_tags_outside_the_rules_are_never_owned(tmp_path: Path) -> None:
     state = cluster_state(tags=TAGS)
-    plan = plan_after(adopt(state), state, tmp_path / "p", "cluster.yaml", "tags:\n  - owner:x\n", "")
+    plan = plan_after(adopt_cluster(state), state, tmp_path / "p", "cluster.yaml", "tags:\n  - owner:x\n", "")
     assert plan.changes == ()
 
 
 def test_a_family_with_a_tag_that_is_left_out_is_not_owned(tmp_path: Path) -> None:
     state = cluster_state(tags=("htools:nlocation:rack", "htools:nlocation:r\u00e4ck"))
-    adopted = adopt(state)
+    adopted = adopt_cluster(state)
     assert "owns: []" in adopted.files["tags.yaml"].replace('\n  - {prefix: "rack:", "on": [node]}', " []")
     assert make_plan(load(adopted, tmp_path / "p"), state).changes == ()
 
 
 def test_tags_of_other_tools_stay() -> None:
-    adopted = adopt(cluster_state(nodes={"node1": ("htools:standby:auto", "rack:a")}))
+    adopted = adopt_cluster(cluster_state(nodes={"node1": ("htools:standby:auto", "rack:a")}))
     assert "htools:standby:auto" not in adopted.files["nodes.yaml"].partition("gpolicy: v1")[2]
     assert [item.what for item in adopted.left_out] == ["tag htools:standby:auto"]
 
@@ -253,6 +253,6 @@ def test_tags_of_other_tools_stay() -> None:
 def test_the_order_of_templates_is_the_clusters(order: list[Value], tmp_path: Path) -> None:
     path: ValuePath = ("ipolicy", "disk-templates")
     state = cluster_state(cluster={path: order}, group={path: order[::-1]})
-    assert make_plan(load(adopt(state), tmp_path), state).changes == ()
+    assert make_plan(load(adopt_cluster(state), tmp_path), state).changes == ()
     turned = cluster_state(cluster={path: order[::-1]}, group={path: order})
     assert [change.after for change in make_plan(load_policy(tmp_path), turned).changes] == [order, order[::-1]]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, strategies as st
 
-from gpolicy.adopt.adopting import adopt
+from gpolicy.adopt.adopting import adopt_cluster
 from gpolicy.adopt.soundness import file_names
 from gpolicy.cluster.state import ClusterObject, ClusterState, LiveGroup, LiveNode, Resources
 from gpolicy.cluster.state_files import read_snapshot
@@ -28,7 +28,7 @@ SNAPSHOT = ROOT / "policies" / "two-groups.snapshot.json"
 
 def adopted(state: ClusterState, directory: Path) -> tuple[Policy, str]:
     """Return the adopted policy and its comments on guards; the cluster passes them and check finds nothing in them."""
-    files = adopt(state).files
+    files = adopt_cluster(state).files
     write_files(files, directory)
     policy = load_policy(directory)
     verdicts, _ = verdicts_on(prospect(policy, state))

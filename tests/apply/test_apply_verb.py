@@ -16,13 +16,16 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import gpolicy as public
 from gpolicy.apply.journals import read_history
 from gpolicy.apply.lock import lock_directory, lock_name
+from gpolicy.apply.plan_run import Intention
 from tests.apply import pretend_rapi
 from tests.apply.pretend_ganeti import fails, then
 from tests.apply.pretend_rapi import PASSWORD, USER, Server
@@ -581,3 +584,30 @@ def test_nothing_to_do(bench: Bench) -> None:
     done = bench.apply("--yes")
     assert done.returncode == FINE
     assert "nothing to do" in done.stdout
+
+
+def test_python_applies_and_takes_back_with_consent_only(bench: Bench) -> None:
+    before, said = bench.server.ganeti.content(), list[str]()
+    options = public.SourceOptions(
+        rapi_credentials=bench.directory / "secret", rapi_ca=Path(bench.reach[-1]), environ=bench.env
+    )
+    request = public.ApplyRequest(plan=bench.plan, destination=bench.server.address, options=options)
+    assert public.apply_plan(request, agree=lambda _: False) is None
+    assert not bench.journal.exists()
+    shown: list[str] = []
+
+    def agree(intention: Intention) -> bool:
+        shown.extend(task.title for task in intention.tasks)
+        return True
+
+    look = public.apply_plan(request, agree=agree, say=lambda line, _: said.append(line))
+    assert look is not None
+    assert look.good
+    assert len(shown) == 4
+    assert said[0] == f"[1/4] {shown[0]}"
+    with pytest.raises(public.GpolicyError, match="this plan was applied before"):
+        public.apply_plan(request, agree=lambda _: True)
+    back = public.apply_plan(replace(request, rollback=True), agree=lambda _: True)
+    assert back is not None
+    assert back.good
+    assert bench.server.ganeti.content() == before

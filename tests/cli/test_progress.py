@@ -13,10 +13,11 @@ import pytest
 
 from gpolicy.adopt import adopting
 from gpolicy.checking import checking
-from gpolicy.cli import formatting, terminal
+from gpolicy.cli import terminal
 from gpolicy.cli.running import run
 from gpolicy.drift import comparing
 from gpolicy.forecast import telling
+from gpolicy.formatting import formatting
 from gpolicy.use_cases import changes
 from tests.cli.command_line import STATE, policy
 
@@ -70,7 +71,7 @@ def test_slow_work_on_a_policy_is_shown(
 def test_adopt_shows_that_it_is_at_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(terminal, "_PATIENCE_SECONDS", 0.05)
     shown, said = Terminal(), "writing the policy of cluster …"
-    monkeypatch.setattr(adopting, "adopt", slow(adopting.adopt, shown, said))
+    monkeypatch.setattr(adopting, "adopt_cluster", slow(adopting.adopt_cluster, shown, said))
     monkeypatch.setattr(sys, "stderr", shown)
     assert run(["adopt", "--state", STATE, "--save", str(tmp_path / "adopted")]) == 0
     assert said in shown.getvalue()

@@ -167,7 +167,7 @@ def test_without_a_password_the_hint_says_how_to_give_one(server: Server, ganeti
     server.reads_need_password = True
     with pytest.raises(UnreachableError, match="requires a user") as caught:
         read_rapi(open_client(server.address, None, ca_file=ganeti_certificate))
-    assert "--rapi-credentials" in (caught.value.hint or "")
+    assert "rapi_credentials" in (caught.value.hint or "")
 
 
 @pytest.mark.parametrize(
@@ -342,7 +342,7 @@ class TestTrust:
     def test_an_unknown_certificate_is_refused_and_no_request_sent(self, server: Server) -> None:
         with pytest.raises(UnreachableError, match="not trusted") as caught:
             read_rapi(open_client(server.address, Credentials("tool", PASSWORD)))
-        assert "--rapi-ca" in (caught.value.hint or "")
+        assert "rapi_ca" in (caught.value.hint or "")
         assert server.asked == []
 
     def test_another_cluster_s_certificate_is_refused(self, server: Server, other_certificate: Path) -> None:

@@ -55,7 +55,7 @@ def test_a_certificate_of_the_ca_for_another_host_is_refused_and_no_request_sent
     refused = pytest.raises(UnreachableError, match="for another host and is not in the CA file")
     with rapi_server.serve("full", company / "elsewhere.pem") as server, refused as caught:
         _ask(server, trust)
-    assert "--rapi-ca" in (caught.value.hint or "")
+    assert "rapi_ca" in (caught.value.hint or "")
     assert server.asked == []
 
 

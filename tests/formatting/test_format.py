@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, example, given, settings, strategies as st
 
-from gpolicy.adopt.adopting import adopt
+from gpolicy.adopt.adopting import adopt_cluster
 from gpolicy.cluster.sources import read_state
 from gpolicy.formatting.formatting import format_text
 from gpolicy.suggest.suggesting import suggest
@@ -58,7 +58,9 @@ def test_the_output_of_suggest_is_formatted() -> None:
 
 @pytest.mark.parametrize("path", CLUSTERS, ids=lambda path: path.parent.name)
 def test_the_output_of_adopt_is_formatted(path: Path) -> None:
-    files = {name: text for name, text in adopt(read_state(f"config:{path}")).files.items() if name.endswith(".yaml")}
+    files = {
+        name: text for name, text in adopt_cluster(read_state(f"config:{path}")).files.items() if name.endswith(".yaml")
+    }
     assert len(files) > 1
     assert {name: formatted(text) for name, text in files.items()} == files
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from gpolicy.adopt.adopting import adopt
+from gpolicy.adopt.adopting import adopt_cluster
 from gpolicy.cluster.sources import read_state
 from gpolicy.cluster.state import ClusterState, LiveNode
 from gpolicy.findings import Severity, told
@@ -111,7 +111,7 @@ MUTATIONS: dict[str, Mutation] = {
 def _adopted(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a policy that the cluster has, with guards."""
     directory = tmp_path_factory.mktemp("adopted")
-    for name, text in adopt(STATE).files.items():
+    for name, text in adopt_cluster(STATE).files.items():
         (directory / name).parent.mkdir(parents=True, exist_ok=True)
         (directory / name).write_text(text, encoding="utf-8")
     (directory / "guards.yaml").write_text(GUARDS, encoding="utf-8")

@@ -17,6 +17,7 @@ from gpolicy.cli.options import RolledOutClusters
 from gpolicy.fleet.workers import Failed
 from gpolicy.report.forms import Display
 from gpolicy.rollout.rollout_run import NAME
+from gpolicy.use_cases.carrying_out import ApplyRequest
 from tests.simulator.mischief import drawn
 from tests.simulator.rollout_truth import Course, RolloutJudge
 from tests.simulator.scenarios import SITES, scenario
@@ -149,18 +150,18 @@ class RolloutSimulation(Simulation):
 
     def once(self, *flags: str) -> Ended:
         asked = RolledOutClusters(all_clusters=True, jobs=self.at_once)
-        request = rolling_out.RolloutRequest(
-            plans=self.directory / "here",
+        request = ApplyRequest(
+            plan=self.directory / "here",
+            destination="",
             resume="--resume" in flags,
             rollback="--rollback" in flags,
-            yes=True,
             job_timeout=self.job_timeout,
         )
         mine = self.new_process()
         self.rollout_judge.courses[mine] = Course(back=request.rollback)
         self.rollout_judge.damaged = self.whole in self.damaged
         return self.process(
-            "apply --all", flags, lambda: rolling_out.roll_out(asked, request, Display(form="json")), mine
+            "apply --all", flags, lambda: rolling_out.roll_out(asked, request, Display(form="json"), yes=True), mine
         )
 
     def again(self, random: Random) -> None:

@@ -18,6 +18,7 @@ from gpolicy.cli import applying as cli_applying
 from gpolicy.cli.terminal import complain
 from gpolicy.cluster.sources import SourceOptions
 from gpolicy.errors import GpolicyError
+from gpolicy.use_cases.carrying_out import ApplyRequest
 from tests.simulator.disturbances import Disturbances
 from tests.simulator.mischief import drawn
 from tests.simulator.scenarios import scenario
@@ -211,17 +212,16 @@ class Simulation(Disturbances):
 
     def apply(self, site: Site, *flags: str, machine: str = "here") -> Ended:
         """Run apply for one cluster."""
-        request = cli_applying.ApplyRequest(
+        request = ApplyRequest(
             plan=site.plan(machine),
             destination=site.address,
             options=SourceOptions(environ={"HOME": "/nonexistent", "PATH": "/usr/bin"}),
             resume="--resume" in flags,
             rollback="--rollback" in flags,
-            yes=True,
             job_timeout=self.job_timeout,
         )
         mine = self.new_process(machine, site.name)
-        return self.process("apply", flags, lambda: cli_applying.apply(request), mine)
+        return self.process("apply", flags, lambda: cli_applying.apply(request, yes=True), mine)
 
 
 class ApplySimulation(Simulation):

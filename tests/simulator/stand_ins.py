@@ -33,6 +33,7 @@ from gpolicy.fleet import workers
 from gpolicy.plan import effects, plan_file
 from gpolicy.provenance import Provenance
 from gpolicy.rollout import rollout_run
+from gpolicy.use_cases import carrying_out
 from tests.simulator.scenarios import PLANS
 from tests.simulator.simulated_children import Pipe
 from tests.simulator.simulated_machine import Machine
@@ -246,7 +247,7 @@ def _single(current: Callable[[], Machine]) -> Iterator[tuple[Any, str, Any]]:
         return read_below(*arguments)
 
     yield journal_file, "read_below", read_journal
-    yield applying, "lock_directory", locks
+    yield carrying_out, "lock_directory", locks
     yield lock, "_holder", holder
     yield rolling_out, "lock_directory", locks
     yield rolling_out, "rollout_near", lambda _: rollout_near(current().world.directory)

@@ -253,38 +253,27 @@ def apply(  # noqa: PLR0913 (one parameter an option)
 
     outputs = shown.outputs("apply")
     report_file(outputs, "apply")
+    request = gpolicy.ApplyRequest(
+        plan=plan_file,
+        destination=to or "",
+        journal=journal,
+        resume=resume,
+        rollback=rollback,
+        job_timeout=job_timeout,
+    )
     if clusters.all_clusters or clusters.label:
-        from gpolicy.cli.rolling_out import RolloutRequest, roll_out  # noqa: PLC0415
+        from gpolicy.cli.rolling_out import roll_out  # noqa: PLC0415
 
         for option, value in (("--to", to), ("--journal", journal), ("--signature", signature)):
             if value is not None:
                 raise UsageError(f"{option} is for the plan of one cluster", hint="leave it out, or --all and --label")
-        several = RolloutRequest(
-            plans=plan_file,
-            signers=signers,
-            resume=resume,
-            rollback=rollback,
-            yes=yes,
-            job_timeout=job_timeout,
-            volumes=physical_volumes,
-        )
-        return roll_out(clusters, several, outputs.display)
+        return roll_out(clusters, request, outputs.display, yes=yes, signers=signers, volumes=physical_volumes)
     from gpolicy.cli import applying  # noqa: PLC0415
 
     if to is None:
         raise UsageError("where to? no --to is given", hint="give --to DST, or --all for a directory of plans")
     if (form := outputs.display.form) != "text":
         raise UsageError(f"--format {form} is for several clusters", hint="leave it out, or say --all")
-    destination, source_options = destination_of(to, clusters, volumes=physical_volumes)
-    request = applying.ApplyRequest(
-        plan=plan_file,
-        signers=options.signers_for(plan_file, signers, signature),
-        destination=destination,
-        options=source_options,
-        journal=journal,
-        resume=resume,
-        rollback=rollback,
-        yes=yes,
-        job_timeout=job_timeout,
-    )
-    return applying.apply(request)
+    destination, reach = destination_of(to, clusters, volumes=physical_volumes)
+    signed = options.signers_for(plan_file, signers, signature)
+    return applying.apply(replace(request, destination=destination, options=reach, signers=signed), yes=yes)

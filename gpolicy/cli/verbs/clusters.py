@@ -85,10 +85,8 @@ def _required(save: Path | None, output: Path | None) -> Path:
 
 
 def _adopted(target: Target, output: Path, src: str | None) -> Report:
-    from gpolicy.adopt.adopting import adopt as make  # noqa: PLC0415
     from gpolicy.ganeti.releases import unknown_release  # noqa: PLC0415
     from gpolicy.policy.files import has_policy  # noqa: PLC0415
-    from gpolicy.writing.new_files import write_policy  # noqa: PLC0415
 
     state = target.read()
     if unknown := unknown_release(state.software_version):
@@ -97,8 +95,8 @@ def _adopted(target: Target, output: Path, src: str | None) -> Report:
     if has_policy(directory):
         return _adopted_new(directory, state)
     with working(f"writing the policy of {state.title}"):
-        adopted = make(state)
-    written = write_policy(adopted.files, directory)
+        adopted = gpolicy.adopt_cluster(state)
+    written = gpolicy.write_policy(adopted.files, directory)
     _say_left_out(adopted.left_out)
     address = target.name or src
     option = f" --state {quote(address)}" if address else ""
@@ -109,15 +107,13 @@ def _adopted(target: Target, output: Path, src: str | None) -> Report:
 
 def _adopted_new(directory: Path, state: ClusterState) -> Report:
     """Add to a policy what it lacks of the cluster's groups and nodes."""
-    from gpolicy.adopt.adopting import adopt_new  # noqa: PLC0415
     from gpolicy.cli.checking import checked_policy, reader_today  # noqa: PLC0415
     from gpolicy.fleet.choosing import other_policies  # noqa: PLC0415
-    from gpolicy.writing.new_files import replace_drafted  # noqa: PLC0415
 
     policy = checked_policy(directory, state).sound()
     with working(f"adding what is new in {state.title}"):
-        addition = adopt_new(policy, state, reader_today(), other_policies(directory))
-    replace_drafted(policy, addition.texts)
+        addition = gpolicy.adopt_new(policy, state, reader_today(), other_policies(directory))
+    gpolicy.write_texts(addition.texts, policy)
     _say_left_out(addition.left_out)
     lines = [f"wrote {name}" for name in sorted(addition.texts)]
     what = f"added to {directory}: {some(addition.added)}" if addition.added else f"nothing is new for {directory}"
@@ -151,7 +147,6 @@ def snapshot(
 
 
 def _snapshot(target: Target, output: Path, *, keep: int | None) -> Report:
-    from gpolicy.cluster.state_files import write_snapshot  # noqa: PLC0415
     from gpolicy.fleet.choosing import prune_snapshots, snapshot_file  # noqa: PLC0415
 
     if keep is not None and not target.several:
@@ -159,7 +154,7 @@ def _snapshot(target: Target, output: Path, *, keep: int | None) -> Report:
     now = time.gmtime()
     state = target.read()
     path = snapshot_file(output, target.name, now) if target.several else output
-    write_snapshot(state, path, taken_at=time.strftime(FORM, now))
+    gpolicy.write_snapshot(state, path, taken_at=time.strftime(FORM, now))
     if keep is not None:
         prune_snapshots(output, target.name, keep)
     kinds = (("group", state.groups), ("node", state.nodes), ("instance", state.instances))
@@ -212,12 +207,9 @@ def drift(
 def _compared(target: Target, selected: Sequence[str] | None, *, in_bases: bool) -> Report:
     """Return the differences of a cluster from its policy; write those of the `selected` into it, if they are given."""
     from gpolicy.cli.checking import checked_policy, reader_today  # noqa: PLC0415
-    from gpolicy.drift.write_back import write_back  # noqa: PLC0415
     from gpolicy.fleet.choosing import other_policies  # noqa: PLC0415
-    from gpolicy.plan.changes import check_words  # noqa: PLC0415
     from gpolicy.report.drift_answer import drift_answer, drift_data  # noqa: PLC0415
     from gpolicy.report.prometheus import drift_metrics  # noqa: PLC0415
-    from gpolicy.writing.new_files import replace_drafted  # noqa: PLC0415
 
     path, state, today = target.policy, target.read(), reader_today()
     checked = checked_policy(path, state)
@@ -229,9 +221,8 @@ def _compared(target: Target, selected: Sequence[str] | None, *, in_bases: bool)
         if policy.is_part and target.path is not None:  # the settings file names the policies of clusters as a whole
             hint = "name the directory of the policy"
             raise UsageError(f"{policy.root} is a part of a policy: others may extend it", hint=hint)
-        check_words("select", selected, policy, state)
         with working("writing the policy"):
-            wrote = write_back(
+            wrote = gpolicy.write_back(
                 policy,
                 state,
                 report,
@@ -240,7 +231,7 @@ def _compared(target: Target, selected: Sequence[str] | None, *, in_bases: bool)
                 in_bases=in_bases,
                 others=lambda: other_policies(policy.root or Path()),
             )
-        replace_drafted(policy, wrote.texts)
+        gpolicy.write_texts(wrote.texts, policy)
     left = report if wrote is None else replace(report, drift=wrote.left)
     now = time.time()
     of = named_policy(path, policy)

@@ -42,11 +42,10 @@ def init(
     With --ci, a policy that is there already stays as it is.
     """
     from gpolicy.policy.files import has_policy  # noqa: PLC0415
-    from gpolicy.writing.documents import starter_files  # noqa: PLC0415
-    from gpolicy.writing.new_files import workflow_file, write_policy, write_workflow  # noqa: PLC0415
+    from gpolicy.writing.new_files import workflow_file, write_workflow  # noqa: PLC0415
 
     workflow = workflow_file(service, directory) if service else None
-    written = [] if service and has_policy(directory) else write_policy(starter_files(name), directory)
+    written = [] if service and has_policy(directory) else gpolicy.write_policy(gpolicy.starter_files(name), directory)
     lines = [f"wrote {path}" for path in written]
     if service and workflow:
         here = real_path(directory)
