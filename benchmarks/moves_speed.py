@@ -2,7 +2,8 @@
 
     python benchmarks/moves_speed.py [--only '40 nodes'] [--most SECONDS]
 
-The clusters are as full as their N+1 lets them be (`full_cluster`). hbal may make 20 moves; it would make thousands.
+The clusters are as full as their N+1 lets them be (`full_cluster`), or half full of instances on shared storage, for
+which any node may be the next (`shared_cluster`). hbal may make 20 moves; it would make thousands.
 gpolicy ends its search after a minute (`--seconds`). Whole processes are timed (CPU seconds, start-up included), all in
 one run. Output is Markdown.
 """
@@ -19,9 +20,11 @@ from allocator_speed import print_rows
 from measuring import Run, run
 
 GPOLICY = [sys.executable, "-m", "gpolicy"]
+SHARED = "evacuate --in-turn, shared storage"
 QUESTIONS = {
     "remedy --want": ["remedy", "--want", "memory=16G vcpus=1 disk=20G template=drbd"],
     "evacuate --in-turn": ["evacuate", "--in-turn"],
+    SHARED: ["evacuate", "--in-turn"],
 }
 HBAL = ["hbal", "-l", "20", "-t"]
 POLICY = "128,1,1024,1,1,1|64,1,256,1,1,1;65536,16,1048576,4,8,12|drbd,plain|8.0|64.0"
@@ -52,10 +55,24 @@ def full_cluster(count: int) -> str:
     return "\n".join([*heads, *nodes, "", *rows, "", "", f"|{POLICY}", f"default|{POLICY}"]) + "\n"
 
 
+def shared_cluster(count: int) -> str:
+    """Return a cluster of instances on shared storage that take half of each node's memory, as text of htools."""
+    rng, rows, nodes = random.Random(count), list[str](), list[str]()  # noqa: S311 (no secrets here)
+    for no in range(count):
+        memory = MEMORY - OWN_MEMORY
+        while memory > MEMORY // 2:
+            size = rng.choice([2048, 4096, 8192])
+            memory -= size
+            rows.append(f"inst{len(rows)}|{size}|20480|1|running|Y|node{no}||rbd||1|-|N")
+        nodes.append(f"node{no}|{MEMORY}|{OWN_MEMORY}|{memory}|{DISK}|{DISK}|32|N|u0|1||N|0|0|1.0")
+    policy = POLICY.replace("drbd", "rbd")
+    return "\n".join(["default|u0|preferred||", "", *nodes, "", *rows, "", "", f"|{policy}", f"default|{policy}", ""])
+
+
 def row(count: int, question: str, folder: Path, most: float) -> str:
     """Return a row: our time by the processor and the clock, that of hbal, and the ratio."""
     file = folder / f"{count}.data"
-    file.write_text(full_cluster(count))
+    file.write_text(shared_cluster(count) if question == SHARED else full_cluster(count))
     ours = run([*GPOLICY, *QUESTIONS[question], "--state", f"text:{file}"], folder, codes=(0, 1))
     theirs = run([*HBAL, str(file)], folder, most=most)
     cells = [_shown(each) for each in (ours, theirs)]
