@@ -247,12 +247,15 @@ class Role(Flag):
     RESULT = auto()  # a result of the whole policy: follows from any wrong value that counts
     ALSO_RELATED = auto()  # explains others also at the other value that it names
     JUDGES = auto()  # compares the sizes of a pair with what a node gives
+    WEAK = auto()  # follows from whatever else is wrong with its value
     # By these other rules ask for findings (`Context.found_with`):
     SAME_NAME = auto()  # two sizes of a list have one name
     OVERLAP = auto()  # two sizes overlap
     ODD_MEMORY = auto()  # the memory of a size is most likely wrong
     OUT_OF_ORDER = auto()  # a bound of a size is most likely wrong beside the other sizes
     BROKEN_PROMISE = auto()  # nodes have less than their group promises
+    ASKS_TEMPLATE = auto()  # a test asks for a disk template that its group does not allow
+    LACKS_TAG = auto()  # nodes lack a tag; related: the tag of another node that is most likely theirs
     COPIED_NODES = auto()  # two groups have the same nodes, perhaps since one copied a pattern of the other
 
 

@@ -18,7 +18,6 @@ from gpolicy.checking.context import Context
 from gpolicy.checking.rule import Hit, Rule, Same
 from gpolicy.findings import ALMOST, BASE_FILE, Finding, Role, Severity, Span, told
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS
-from gpolicy.policy.source_file import SIZE_ROUNDED
 
 _EXPLAINS: Final = {rule.info.code: rule for rule in RULES if rule.explains is not None}
 """The rules whose findings explain others, by code."""
@@ -175,8 +174,9 @@ def _rank(finding: Finding) -> tuple[object, ...]:
     That a size is rounded comes last: the number may be wrong.
     """
     rule = _EXPLAINS.get(finding.code)
-    compares, order = finding.related != () and rule is None, rule.explains if rule is not None else _LAST
-    late = finding.code == SIZE_ROUNDED.code, finding.because != (), compares
+    order = rule.explains if rule is not None and rule.explains is not None else _LAST
+    compares = finding.related != () and order >= _LAST
+    late = finding.code in CODES[Role.WEAK], finding.because != (), compares
     is_of_tag = finding.code in CODES[Role.OF_TAG]
     return *late, finding.severity.rank if order else 0, not is_of_tag, order, finding.code, finding.sort_key()
 

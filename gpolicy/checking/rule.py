@@ -76,9 +76,10 @@ class Rule:
     The function gets the parameters of the rule by name. One mistake makes one finding: by the roles of rules (`Role`)
     and by these the checker leaves out what only follows from another finding. `explains`: those of this rule tell what
     is most likely wrong, and others at the same place follow from it; of two such findings the one with the lesser
-    number counts: 0 even before what is more severe. `silent_after`: the families after whose errors a rule that runs
-    last is not asked. `better`: the codes of rules that say the same more exactly, by what the hits share: `Same`, or
-    the guard that they repeat. `unless_declared`: where the policy declares all these, a state shows no more.
+    number counts: 0 even before what is more severe, 100 only for what compares with its place. `silent_after`: the
+    families after whose errors a rule that runs last is not asked. `better`: the codes of rules that say the same more
+    exactly, by what the hits share: `Same`, or the guard that they repeat. `unless_declared`: where the policy declares
+    all these, a state shows no more.
     """
 
     info: RuleInfo

@@ -6,7 +6,7 @@ silent pass would be a guess. Each can be passed alone, by its name.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, TypeVar
 
@@ -22,7 +22,7 @@ from gpolicy.impact.capacity_change import CapacityChange, FitChange, GroupCapac
 from gpolicy.impact.comparison import Sides, ViolationChange, violators
 from gpolicy.impact.impact import GroupRedundancyChange, Impact, RedundancyChange, impact
 from gpolicy.plan.built_in_guards import GuardResult
-from gpolicy.plan.changes import NAME, Change, ChangeAction, LeftOut
+from gpolicy.plan.changes import NAME, Change, ChangeAction, LeftOut, NotCompared
 from gpolicy.plan.diff import Prospect, before_and_after, undone
 from gpolicy.plan.plan import Plan
 from gpolicy.policy.kinds import ABOUT_GROUPS, Guard, Measure
@@ -99,15 +99,16 @@ def declared_guards(
     *,
     allowed: frozenset[str] = frozenset(),
     extent: Extent | None = None,
+    unread: Iterable[NotCompared] = (),
 ) -> tuple[GuardResult, ...]:
     """Return the verdict of every guard that a policy declares, in its order; those named in `allowed` pass.
 
     `impact` is what `changes` do; None where it was not computed, and then only `max_changes` can be judged. `extent`
-    is that of a part of a plan.
+    is that of a part of a plan, `unread` what the cluster's state does not show.
     """
-    found = []
+    found, hidden = [], {item.object for item in unread if item.path == MINMAX}
     for guard in guards:
-        figures = list(_figures(guard, changes, impact, extent))
+        figures = list(_figures(guard, changes, impact, extent, hidden))
         wrong = [figure for figure in figures if not figure[0]]
         shown = wrong or figures
         message = "; ".join(text for _, text in shown[:_MOST_REASONS]) or "nothing to measure"
@@ -141,7 +142,7 @@ def with_declared_guards(
         else guard
         for guard in policy.guards
     )
-    verdicts = declared_guards(guards, plan.changes, impact, allowed=allowed, extent=extent)
+    verdicts = declared_guards(guards, plan.changes, impact, allowed=allowed, extent=extent, unread=plan.unreadable)
     return replace(plan, guards=(*plan.guards, *verdicts), declared_guards=guards, terms=terms)
 
 
@@ -171,7 +172,7 @@ def judge_declared_again(
     sides = Sides(*before_and_after(first, plan.changes, plan.terms), names_by_object(plan.pair_names))
     known = guard_impact(sides, guards, tell, emptied=emptied)
     extent = extent_of(plan.left_out, sides)
-    verdicts = declared_guards(guards, plan.changes, known, allowed=allowed, extent=extent)
+    verdicts = declared_guards(guards, plan.changes, known, allowed=allowed, extent=extent, unread=plan.unreadable)
     return (*(takes_instances(known, allowed) if emptied else ()), *verdicts)
 
 
@@ -196,7 +197,7 @@ def verdicts_on(plan: Prospect) -> tuple[tuple[GuardResult, ...], tuple[GuardRes
     guards, changes, sides = plan.policy.guards, plan.difference.changes, _sides(plan)
     known = guard_impact(sides, guards) if need_impact(guards) else None
     emptied = takes_instances(_doubtful(sides) if changes else None, frozenset())
-    return declared_guards(guards, changes, known), emptied
+    return declared_guards(guards, changes, known, unread=plan.difference.unreadable), emptied
 
 
 def _sides(plan: Prospect) -> Sides:
@@ -232,7 +233,7 @@ def failures_asked(guards: Sequence[Guard]) -> int:
 
 
 def _figures(
-    guard: Guard, changes: Sequence[Change], impact: Impact | None, extent: Extent | None
+    guard: Guard, changes: Sequence[Change], impact: Impact | None, extent: Extent | None, hidden: set[str]
 ) -> Iterator[_Figure]:
     if guard.measure is Measure.MAX_CHANGES:
         made = len(changes)
@@ -253,7 +254,7 @@ def _figures(
             yield from _node_failures(guard, redundancy, impact.group_basis)
         case Measure.AT_LEAST | Measure.CAPACITY_LOSS if impact.capacity:
             capacity = extent.within(impact.capacity) if extent else impact.capacity
-            yield from _capacity(guard, capacity, impact.group_basis)
+            yield from _capacity(guard, capacity, impact.group_basis, hidden)
         case _:
             part = _PARTS[guard.measure]
             reason = impact.unavailable.get(part, f"{part} is not known")
@@ -273,7 +274,9 @@ def _compared(count: int, guard: Guard) -> str:
 # --- capacity ----------------------------------------------------------------------------------------------------
 
 
-def _capacity(guard: Guard, capacity: CapacityChange, basis: Mapping[str, BasisKind]) -> Iterator[_Figure]:
+def _capacity(
+    guard: Guard, capacity: CapacityChange, basis: Mapping[str, BasisKind], hidden: set[str]
+) -> Iterator[_Figure]:
     wanted = guard.group.value if guard.group else None
     yield from _unmeasured_groups(capacity.unavailable, wanted)
     groups = [item for item in capacity.groups if wanted in (None, item.group)]
@@ -287,7 +290,11 @@ def _capacity(guard: Guard, capacity: CapacityChange, basis: Mapping[str, BasisK
             yield from figures
     if groups and not measured and guard.spec is not None:
         where = f"group {wanted}" if wanted else "no group"
-        yield False, f"cannot be measured: {where} has {'no' if wanted else 'a'} {size_title(guard.spec.value)}"
+        why = f"{where} has {'no' if wanted else 'a'} {size_title(guard.spec.value)}"
+        if hidden and (wanted is None or not hidden.isdisjoint(("cluster", f"group/{wanted}"))):
+            why = f"the state does not show the own sizes of {f'group {wanted}' if wanted else 'groups'}, so that"
+            why += f" {size_title(guard.spec.value)} is not compared: read the state from the cluster"
+        yield False, f"cannot be measured: {why}"
     elif not measured and not capacity.unavailable and groups:
         yield True, "no size to measure"
     elif guard.measure is Measure.CAPACITY_LOSS and measured and not any(group.most_before for group in groups):

@@ -196,9 +196,14 @@ def repeated(items: Iterable[_Item], key: Callable[[_Item], object]) -> Iterator
             yield item, earlier
 
 
+def forms_of(code: str) -> dict[Path, dict[str, Any]]:
+    """Return what a rule holds texts against, by their path: `templates/forms.toml`, by the rule's code."""
+    return {tuple(place.split(".")): form for place, form in read_data("forms.toml")[code].items()}
+
+
 def misformed(context: Context, code: str) -> Iterator[Hit]:
-    """Yield the declared texts that do not have the form of their path: `templates/forms.toml`, by a rule's code."""
-    forms = {tuple(place.split(".")): form for place, form in read_data("forms.toml")[code].items()}
+    """Yield the declared texts that do not have the form of their path, by a rule's code."""
+    forms = forms_of(code)
     for declared, leaf in context.explicit_at(*forms):
         form, text = forms[leaf.path], str(leaf.value)[:_LONGEST]
         between, pattern = form.get("between", ""), form["pattern"]

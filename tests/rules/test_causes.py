@@ -318,7 +318,7 @@ def test_a_cause_asks_for_what_is_meant(tmp_path: Path) -> None:
             "is it meant for group g only, which allows only plain? Then write it there",
         ),
         ("a migration from the tag that it leads to", "write the tag of the other nodes on one side: cpu:old"),
-        ("a test that counts with a template that is not allowed", "is plain meant?"),
+        ("a test that counts with a template that is not allowed", "is plain meant? Else allow drbd there"),
     ):
         (found,) = [item for item in check(CASES[case][0], tmp_path) if item.code == CASES[case][1][0]]
         assert found.hint == hint

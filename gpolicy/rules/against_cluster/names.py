@@ -18,6 +18,7 @@ from gpolicy.checking.context import (
 from gpolicy.checking.pairs import Pair, amount
 from gpolicy.checking.rule import Hit, Rule, When, error, hit, see, warning
 from gpolicy.cluster.state import LiveInstance
+from gpolicy.data import read_data
 from gpolicy.findings import NO_PLAN, Related, Role, RuleInfo, Span
 from gpolicy.ganeti.releases import release_of, unknown_release
 from gpolicy.ganeti.vocabulary import DRBD_METADATA, Level, Path
@@ -28,19 +29,6 @@ from gpolicy.resolve.desired import NODE_IN_TWO_GROUPS, NODE_SETS_DISAGREE, OTHE
 from gpolicy.rules.node_limits import METAVG, VOLUME_GROUP, pools_in
 from gpolicy.rules.shared import FILES, in_force, of_cluster
 
-_OUTSIDE: Final[tuple[Path, ...]] = (
-    ("default_iallocator",),
-    ("master_netdev",),
-    ("instance_communication_network",),
-    ("nicparams", "link"),
-    ("ndparams", "ovs_name"),
-    ("ndparams", "ovs_link"),
-    ("diskparams", "rbd", "pool"),
-    ("diskparams", "gluster", "host"),
-    ("diskparams", "gluster", "volume"),
-    *FILES,
-)
-"""Names of things that are outside of Ganeti: it cannot say whether they exist."""
 _PLACES: Final[dict[Path, frozenset[str]]] = {
     ("volume_group_name",): frozenset({"plain", "drbd"}),
     ("file_storage_dir",): frozenset({"file"}),
@@ -95,7 +83,8 @@ def group_not_there(context: Context) -> Iterator[Hit]:
 @warning("GP747", when=When.STATE)
 def almost_live_name(context: Context) -> Iterator[Hit]:
     live = [context.observed.cluster.own, *(group.own for group in context.observed.groups.values())]
-    for declared, leaf in context.explicit_at(*_OUTSIDE):
+    outside = (tuple(name.split(".")) for name in read_data("forms.toml")[almost_live_name.info.code]["outside"])
+    for declared, leaf in context.explicit_at(*outside, *FILES):
         now = {str(own[leaf.path]) for own in live if own.get(leaf.path)}
         near = name_meant(str(leaf.value), now) if str(leaf.value) not in now else None
         if near is not None:

@@ -183,7 +183,9 @@ def _refused(context: Context, known: ViolationChange) -> Iterator[Hit]:
         what = "their disk templates" if cause[1] == DISK_TEMPLATES else "their sizes"
         if cause[1] == MINMAX and len(wanted[cause]) == 1:
             what = wanted[cause].pop() or what
-        yield hit(groups.get(cause[0], "cluster"), message, places[cause], f"allow {what}")
+        template = next(iter(by_instance.values()))[0] if cause[1] == DISK_TEMPLATES else ""
+        missing = f"{template} in {places[cause]}" if template else ""
+        yield hit(groups.get(cause[0], "cluster"), message, places[cause], f"allow {what}", missing=missing)
 
 
 def _place(

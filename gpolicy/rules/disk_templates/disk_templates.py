@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from gpolicy.checking.context import DISK_TEMPLATES, ENABLED_TEMPLATES, MINMAX, Context
 from gpolicy.checking.rule import Hit, When, error, hit, information, see, warning
-from gpolicy.findings import REFUSED
+from gpolicy.findings import REFUSED, Role
 from gpolicy.ganeti.parameters import parameter_at
 from gpolicy.ganeti.vocabulary import DISK_TEMPLATES as TEMPLATE_NAMES, Level, Path
 from gpolicy.policy.model import INHERIT, Declared, GroupPolicy, Leaf
@@ -63,7 +63,7 @@ def _needs(context: Context, path: Path, templates: tuple[str, ...], what: str) 
         yield hit("cluster", message, leaf.span, hint, see(enabled.span, "enabled here"))
 
 
-@warning("GP307", When.MORE_WITH_STATE, unless_declared=(ENABLED_TEMPLATES,))
+@warning("GP307", When.MORE_WITH_STATE, unless_declared=(ENABLED_TEMPLATES,), role=Role.WEAK)
 def parameters_of_disabled_template(context: Context) -> Iterator[Hit]:
     enabled = of_cluster(context, ENABLED_TEMPLATES)
     if enabled is None:
@@ -87,8 +87,12 @@ def parameters_of_disabled_template(context: Context) -> Iterator[Hit]:
                 yield hit(declared, message, span, hint, related, missing=f"enabled {template}")
             elif allowed and template not in allowed.texts and leaf.document is declared.document:
                 message = f"{declared.title} does not allow {template}: its parameters have no effect"
-                hint = "leave its parameters out here: is another group meant?"
-                yield hit(declared, message, span, hint, see(allowed.span, "allowed here"))
+                hint, missing = f"leave its parameters out here, or allow {template}", f"{template} in {allowed.span}"
+                place, related = span, see(allowed.span, "allowed here")
+                if any(item.finding.missing == missing for item in context.found_with(Role.ASKS_TEMPLATE)):
+                    hint = f"is {template} meant too, as a test has it? Else leave its parameters out"
+                    place, related = allowed.span, see(span, "its parameters are here")
+                yield hit(declared, message, place, hint, related, missing=missing)
 
 
 def _is_set(leaf: Leaf, declared: Declared) -> bool:

@@ -138,8 +138,10 @@ def spindles_without_exclusive_storage(context: Context) -> Iterator[Hit]:
     for group in context.groups:
         hardware, value = group.hardware, in_force(context, group, EXCLUSIVE_STORAGE)
         on = value.value is True if value is not None else not context.whole
-        if on or hardware is None or hardware.volume_count is None or context.own(group, MINMAX) is None:
+        if on or hardware is None or hardware.volume_count is None:
             continue
+        if context.own(group, MINMAX) is None and (value is None or any(map(context.exclusive, context.groups))):
+            continue  # they may be the sizes of another group
         pairs = comparable(context.pairs(group))
         exact = [pair for pair in pairs if 1 < pair.minimum["spindle-use"] == pair.maximum["spindle-use"]]
         places = [Related(pair.at("min", "spindle-use"), f"{pair.title} is here") for pair in exact]
@@ -178,7 +180,7 @@ def _for_whom(share: node_limits.NodeLimit, wanted: int) -> str:
     return f"free: {keeps}, and the allocator requires some more" if wanted == share.most else f"for the node; {keeps}"
 
 
-@warning("GP416", When.MORE_WITH_STATE, role=Role.JUDGES)
+@warning("GP416", When.MORE_WITH_STATE, explains=100, role=Role.JUDGES)
 def share_fits_less_often(context: Context) -> Iterator[Hit]:
     for group, _, hardware in exclusive_groups(context):
         given = list(node_limits.shares(context, group, hardware))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pathlib
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ from typing import Any, Final
 
 from gpolicy.checking.rule import Fleet, Hit, When, error, hit, information, place_of, real_file, see, warning
 from gpolicy.checking.tags import share_nodes
-from gpolicy.findings import Severity, Span
+from gpolicy.findings import Located, Severity, Span
 from gpolicy.ganeti.vocabulary import Path
 from gpolicy.policy.files import relative_path
 from gpolicy.policy.model import INHERIT, Declared, Leaf, Policy, ends, is_glob, matches, written_out
@@ -31,11 +32,21 @@ _POLICY_FAMILIES: Final = frozenset(
 @error("GP831", when=When.FLEET)
 def cluster_named_twice(fleet: Fleet) -> Iterator[Hit]:
     clusters = [(number, policy.cluster) for number, policy in enumerate(fleet.policies) if policy.cluster]
-    for (number, cluster), (_, earlier) in repeated(clusters, lambda item: item[1].name.lower()):
-        if place_of(earlier.span) != place_of(cluster.span):
-            message = f"another policy also describes the cluster {cluster.name}"
+    for later, first in repeated(clusters, lambda item: item[1].name.lower()):
+        nodes = {number: [item.value for item in _named_nodes(fleet, [number])] for number, _ in (first, later)}
+        (_, right), (number, wrong) = sorted(
+            (first, later), key=lambda item: -_likeness(item[1].name, item[1].span.file, *nodes[item[0]])
+        )
+        if place_of(right.span) != place_of(wrong.span):
+            message = f"another policy also describes the cluster {wrong.name}"
             hint = "put both into one directory, or correct the name"
-            yield hit("cluster", message, cluster.span, hint, see(earlier.span, "the first"), policy=number)
+            yield hit("cluster", message, wrong.span, hint, see(right.span, "the other"), policy=number)
+
+
+def _likeness(name: str, *texts: str) -> int:
+    """Return how many words of a name occur in what is written of a cluster."""
+    words, written = (set(re.findall("[a-z]+", text.lower())) for text in (name, " ".join(texts)))
+    return len(words & written)
 
 
 @error("GP832", When.FLEET)
@@ -59,20 +70,23 @@ def node_in_two_clusters(fleet: Fleet) -> Iterator[Hit]:
                 wild[begin].append(named)
             other = next((item for item in others if named.meets(item)), None)
             if other is not None:
-                what = "a pattern" if is_glob(other.value) else "a node"
-                also = f"is also {what} of" if named.value == other.value else f"also means nodes of {other.value} in"
-                message = f"{named.value} {also} {fleet.name(other.policy)}"
-                if named.policy not in lost:
-                    lost[named.policy] = [*islice(_in_no_group(fleet.policies[named.policy]), _MOST_MEANT)]
-                meant = lost[named.policy]
+                right, wrong = sorted(
+                    (other, named), key=lambda item: -_likeness(item.value, item.span.file, fleet.name(item.policy))
+                )
+                what = "a pattern" if is_glob(right.value) else "a node"
+                also = f"is also {what} of" if wrong.value == right.value else f"also means nodes of {right.value} in"
+                message = f"{wrong.value} {also} {fleet.name(right.policy)}"
+                if wrong.policy not in lost:
+                    lost[wrong.policy] = [*islice(_in_no_group(fleet.policies[wrong.policy]), _MOST_MEANT)]
+                meant = lost[wrong.policy]
                 missing = nodes_like(meant[0]) if meant else ""  # as GP613 says
                 hint = "write nodes of this cluster, or leave it in the cluster that has it"
                 if meant:
                     hint = f"is {meant[0]} meant? A node set names it, and no group does"
                 if len(meant) > 1:
                     hint = f"are {listed(meant)} meant? Node sets name them, and no group does"
-                related = see(other.span, "named here")
-                yield hit(named.label, message, named.span, hint, related, missing=missing, policy=named.policy)
+                related = see(right.span, "named here")
+                yield hit(wrong.label, message, wrong.span, hint, related, missing=missing, policy=wrong.policy)
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +173,7 @@ def fleet_drift(fleet: Fleet) -> Iterator[Hit]:
                     yield hit("cluster", message, leaf.span, hint, related, policy=number)
         yield from _tag_rules(fleet, members)
         yield from _forgotten_bases(fleet, members)
+        yield from _renamed_groups(fleet, members)
 
 
 def _forgotten_bases(fleet: Fleet, members: Sequence[int]) -> Iterator[Hit]:
@@ -188,6 +203,31 @@ def _forgotten_bases(fleet: Fleet, members: Sequence[int]) -> Iterator[Hit]:
             message = message if name else f"this cluster extends nothing, but all others extend {written}"
             found = hit(declared, message, declared.span, f"add `extends: {written}`", policy=lacking[0])
             yield fleet_drift.named(found, Severity.WARNING)
+
+
+def _renamed_groups(fleet: Fleet, members: Sequence[int]) -> Iterator[Hit]:
+    """Yield groups that alone extend a group of a base under another name, and so lose its guards and tests."""
+    uses = {number: list(_about_groups(fleet.policies[number])) for number in members}
+    about = {group.value: name for each in uses.values() for name, group in each if group}
+    for number, own in uses.items():
+        groups = fleet.policies[number].groups
+        entries = [(base, group) for group in groups.values() for base in _bases_named(group)]
+        times = Counter(base for base, _ in entries)
+        for base, group in entries:
+            file, _, name = base.rpartition("#")
+            lost = about.get(name) if name not in groups and times[base] == 1 else None
+            if lost and real_file(lost.span.file) == file and lost.value not in {item.value for item, _ in own}:
+                message = f"{lost.value} of this base is about group {name}, and so not about {group.name}"
+                hint = f"call it {name}, as other clusters do; or write the same for {group.name}"
+                related = see(lost.span, "it is here")
+                found = hit(group, message, group.document.value_span(("name",)), hint, related, policy=number)
+                yield fleet_drift.named(found, Severity.WARNING)
+
+
+def _about_groups(policy: Policy) -> Iterator[tuple[Located[str], Located[str] | None]]:
+    """Yield the names of the guards and tests of a policy, with the groups that they are about."""
+    yield from ((guard.name, guard.group) for guard in policy.guards)
+    yield from ((scenario.name, scenario.group) for scenario in policy.scenarios)
 
 
 def _bases_named(declared: Declared) -> set[str]:

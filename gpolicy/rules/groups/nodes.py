@@ -19,7 +19,7 @@ from gpolicy.policy.model import WILDCARD, Declared, GroupPolicy, ends, is_glob,
 from gpolicy.printable import some
 from gpolicy.resolve.desired import glob_beginning
 from gpolicy.rules.shared import ALL_THAT_COME, nodes_like, repeated, unknown_in_sets
-from gpolicy.rules.tags.domains import list_meant, lists_of_nodes, patterns_beside
+from gpolicy.rules.tags.domains import digits_meant, list_meant, lists_of_nodes, patterns_beside
 
 _BRACKETS: Final = re.compile(r"\[[^][]*+\]")
 MOST_LOOKED_AT: Final = 1_000_000
@@ -75,14 +75,16 @@ def _pattern_meant(context: Context, declared: Declared, pattern: str) -> str:
     own = _DOMAIN.fullmatch(pattern)
     domains = {name.partition(".")[2] for name in free} - {own[1] if own else ""}
     guesses += [f"{pattern[: own.start(1)]}{domain}" for domain in domains if own and len(domains) <= _MOST_DOMAINS]
+    guesses.append(digits_meant(context, pattern))
     fitting = [guess for guess in guesses if any(matches(guess, name) for name in free)]
     return fitting[0] if len(fitting) == 1 else ""
 
 
-@warning("GP619", when=When.STATE | When.WHOLE)
+@warning("GP619", When.STATE | When.WHOLE, explains=0)
 def pattern_stops_short(context: Context) -> Iterator[Hit]:
     claimed = {entry.value for group in context.groups for entry in group.nodes or ()}
     globs = [entry for entry in claimed if is_glob(entry)]
+    homes = {node.name: context.desired.name_after(node.group) for node in context.observed.nodes.values()}
     for group in context.groups:
         for entry, names in _just_missed(context, group, claimed, globs).items():
             verb, what = ("is", "it") if len(names) == 1 else ("are", "them")
@@ -90,7 +92,12 @@ def pattern_stops_short(context: Context) -> Iterator[Hit]:
             if is_glob(entry.value):
                 lacks, cure = f"{entry.value} does not match {what}", "widen the pattern"
             message = f"{some(names)} {verb} in {group.name}, but {lacks}, and no other group names {what}"
-            yield hit(group, message, entry.span, f"{cure}, or name {what} in another group")
+            hint = f"{cure}, or name {what} in another group"
+            moved = [item for item in group.nodes or () if homes.get(item.value, group.name) != group.name]
+            span = group.document.value_span(("nodes",)) if entry in moved else entry.span
+            if len(moved) == len(names) == 1 < len(group.nodes or ()):
+                span, hint = moved[0].span, f"is {names[0]} meant? Else {hint}"
+            yield hit(group, message, span, hint)
 
 
 def _just_missed(
@@ -196,8 +203,7 @@ def _without_group(context: Context) -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
     for entry in (entry for _, unknown in unknown_in_sets(context) for entry in unknown):
         for name in written_out(entry.value) or ():
-            letters = LETTERS.match(name)
-            found.setdefault(letters[0] if letters else "", set()).add(name)
+            found.setdefault(LETTERS.findall(name)[0], set()).add(name)
     return found
 
 
@@ -216,7 +222,11 @@ def _named_elsewhere(context: Context, entries: Sequence[tuple[Declared, Located
             beside = context.once(patterns_beside)[1].get(twice, ())
             shorter = next((meant for _, span, meant in beside if span == entry.span), "")
             ends = (group, entry.span), (other, place.span)
-            (owner, span), (also, there) = ends if shorter else reversed(ends)
+            stems = {LETTERS.findall(item.value)[0] for owner, item in entries if owner is other}
+            lost = [name for each in stems for name in context.once(_without_group).get(each, ())]
+            (owner, span), (also, there) = ends if shorter and len(lost) != 1 else reversed(ends)
+            if len(lost) == 1:
+                shorter, missing = lost[0], nodes_like(lost[0])
             hint = f"is {shorter} meant? Else {hint}" if shorter else hint
             yield hit(owner, message, span, hint, see(there, f"{also.name} is here"), missing=missing)
 
@@ -298,6 +308,7 @@ def pattern_unlikely(context: Context) -> Iterator[Hit]:
                         continue
                     each = "each as an entry of its own: " if len(meant) > 1 else ""
                     hint = f"write {each}{', '.join(meant)}"
+                hint = f"is {right} meant?" if (right := digits_meant(context, entry.value)) else hint
                 can_fix = turned != entry.value and not unlikely(turned)
                 fix = edits.replace_word(context.policy, entry.span, entry.value, turned) if can_fix else None
                 yield hit(declared, f"{entry.value}: {reason}", entry.span, hint, fix=fix)
@@ -433,6 +444,7 @@ def node_in_no_group(context: Context) -> Iterator[Hit]:
         hint = "correct the name, or add the node to its group"
         near = name_meant(unknown[0].value, only_here) if guesses > 0 else None
         guesses -= 1
+        hint = f"is {right} meant?" if (right := digits_meant(context, unknown[0].value)) else hint
         if near is not None:
             hint = f"Did you mean `{near}`? Or is it the group that misspells the name? Write the same in both"
         yield hit(nodes, message, unknown[0].span, hint, (only_here[near],) if near else (), missing=missing)

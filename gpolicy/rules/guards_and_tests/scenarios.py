@@ -218,7 +218,7 @@ def asked_of(context: Context, scenario: Scenario) -> GroupPolicy | None:
     return asked[0] if len(named or asked) == 1 and asked else None
 
 
-@warning("GP817", when=When.MORE_WITH_STATE | When.WHOLE, unless_declared=(ENABLED_TEMPLATES,))
+@warning("GP817", When.MORE_WITH_STATE | When.WHOLE, unless_declared=(ENABLED_TEMPLATES,), role=Role.ASKS_TEMPLATE)
 def test_template(context: Context) -> Iterator[Hit]:
     enabled = of_cluster(context, ENABLED_TEMPLATES)
     for scenario in context.policy.scenarios:
@@ -243,7 +243,7 @@ def test_template(context: Context) -> Iterator[Hit]:
             message, missing = f"{name} is not enabled on the cluster", f"enabled {name}"
         elif lists and lists[0] and all(allowed is not None and name not in allowed.texts for allowed in lists):
             message, missing = f"{name} is not allowed in {homes[0].title}", f"{name} in {lists[0].span}"
-            hint = f"is {listed(lists[0].texts, 'or')} meant?"
+            hint = f"is {listed(lists[0].texts, 'or')} meant? Else allow {name} there"
         if message:
             yield hit(f"test/{scenario.name.value}", message, template.span, hint, missing=missing)
 

@@ -13,7 +13,7 @@ from gpolicy.checking.pairs import amount, nearest
 from gpolicy.checking.rule import Hit, Same, When, error, hit, information, see, warning
 from gpolicy.findings import REFUSED
 from gpolicy.ganeti.amounts import exact_size
-from gpolicy.ganeti.vocabulary import Path
+from gpolicy.ganeti.vocabulary import Path, known_words
 from gpolicy.guessing import did_you_mean_one_of, is_one_slip
 from gpolicy.policy.edits import fix, replace_value
 from gpolicy.policy.kinds import Measure
@@ -23,12 +23,6 @@ from gpolicy.rules.shared import HELPER, IMAGES, MOST_BITS, conflict, in_force, 
 _REPEATED_GROUP: Final = re.compile(r"\)[*+?{]")
 """What makes matching take exponential time: a repeat in a group that is repeated."""
 HOST_NAME: Final = re.compile(r"(?!-)[A-Za-z0-9_-]{1,63}(?<!-)(\.(?!-)[A-Za-z0-9_-]{1,63}(?<!-))*")
-_TOOLS: Final = frozenset(
-    {
-        *("gzip", "gzip-fast", "gzip-slow", "bzip2", "lbzip2", "lz4", "lzop", "pbzip2", "pigz", "xz", "pixz"),
-        *("zstd", "zstdmt", "lzip", "plzip", "pxz", "lzma", "brotli"),
-    }
-)
 _DEFAULTS: Final[dict[Path, str]] = {
     ("beparams", "minmem"): "memory-size",
     ("beparams", "maxmem"): "memory-size",
@@ -203,8 +197,8 @@ def compression_without_gzip(context: Context) -> Iterator[Hit]:
 def compression_tool_misspelt(context: Context) -> Iterator[Hit]:
     for declared, leaf in context.explicit_at(("compression_tools",)):
         for index, tool in enumerate(leaf.texts):
-            near = [known for known in _TOOLS if len(tool) > 2 and is_one_slip(tool, known)]
-            if len(near) == 1 and tool not in _TOOLS:
+            near = [known for known in known_words("compression_tools") if len(tool) > 2 and is_one_slip(tool, known)]
+            if len(near) == 1 and tool not in known_words("compression_tools"):
                 message = f"{tool} is no usual compression tool"
                 yield hit(declared, message, leaf.at(index), f"Did you mean `{near[0]}`?")
 

@@ -20,7 +20,7 @@ from gpolicy.ganeti.vocabulary import Path, known_words
 from gpolicy.guessing import surely_meant
 from gpolicy.policy.model import Leaf
 from gpolicy.printable import count
-from gpolicy.rules.shared import in_force, of_cluster
+from gpolicy.rules.shared import forms_of, in_force, of_cluster
 
 _EVERY_ADDRESS: Final = frozenset({"0.0.0.0", "::", "::0"})  # noqa: S104 (what is warned of)
 _MASKS: Final[tuple[Path, ...]] = tuple(
@@ -170,16 +170,6 @@ def disks_beyond_bus(context: Context) -> Iterator[Hit]:
             yield hit(declared, message, pair.at("max", "disk-count"), hint, see(leaf.span, "disk_type is here"))
 
 
-_OLD_MODEL: Final = ("it lacks what protects from known faults of processors", "write the model of the oldest nodes")
-_ASSESSED: Final = {
-    kvm("machine_version"): {
-        "pc": ("it is another machine in each version of QEMU", "write the version, such as pc-i440fx-7.2")
-    },
-    kvm("cpu_type"): dict.fromkeys(("qemu64", "kvm64"), _OLD_MODEL),
-}
-"""What Ganeti 3.1 assesses as bad, by running its gnt-cluster verify."""
-
-
 @warning("GP186", When.MORE_WITH_STATE)
 def default_of_one_instance(context: Context) -> Iterator[Hit]:
     enabled = of_cluster(context, ENABLED_TEMPLATES)
@@ -192,9 +182,10 @@ def default_of_one_instance(context: Context) -> Iterator[Hit]:
             message = "kvm_flag is disabled: no instance uses the virtualisation of the processors, and all are slow"
             yield hit(declared, message, leaf.span, "write enabled, or leave it out")
     is_new = release_key(context.version) >= release_key("3.1")
-    for declared, leaf in context.explicit_at(*_ASSESSED) if is_new else ():
-        why, hint = _ASSESSED[leaf.path].get(str(leaf.value), ("", ""))
-        if why:
+    assessed = forms_of(default_of_one_instance.info.code)
+    for declared, leaf in context.explicit_at(*assessed) if is_new else ():
+        if bad := assessed[leaf.path].get(str(leaf.value)):
+            why, hint = bad
             yield hit(declared, f"{leaf.path[-1]} is {leaf.value}: {why}", leaf.span, hint)
     hypervisors = ("kvm", "xen-pvm", "xen-hvm")
     paths = [("hvparams", item, name) for item in hypervisors for name in ("kernel_args", "acpi")]

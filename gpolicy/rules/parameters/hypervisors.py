@@ -223,11 +223,7 @@ _MISMATCHES: Final[_Pairs] = {
     (("hvparams", "xen-pvm", "xen_cmd"), ("hvparams", "xen-hvm", "xen_cmd")): _Pair(lambda one, other: one != other),
     _of_kvm("boot_order", "kernel_path"): _Pair(lambda order, kernel: order != "disk" and kernel != ""),
     **{
-        (kvm(name), kvm("nic_type")): _Pair(
-            lambda value, nic: (value is True or value > 1) and nic != "paravirtual",
-            f"{name} is not used: only network interfaces of nic_type paravirtual have it",
-            "write nic_type: paravirtual, or leave it out",
-        )
+        (kvm(name), kvm("nic_type")): _Pair(lambda value, nic: (value is True or value > 1) and nic != "paravirtual")
         for name in ("vhost_net", "virtio_net_queues")
     },
     _of_kvm("virtio_net_queues", "vnet_hdr"): _Pair(lambda queues, headers: queues > 1 and headers is False),

@@ -14,7 +14,7 @@ from typing import Final
 
 from gpolicy.checking.context import Context
 from gpolicy.checking.rule import Hit, When, error, hit, information, warning
-from gpolicy.findings import Related, Severity, Span
+from gpolicy.findings import Related, Role, Severity, Span
 from gpolicy.ganeti.amounts import rate_text
 from gpolicy.ganeti.vocabulary import Path, drbd_options
 from gpolicy.guessing import name_meant, rarer_slips, surely_meant
@@ -62,7 +62,7 @@ def volume_group_name(context: Context) -> Iterator[Hit]:
             yield hit(declared, message, leaf.span, "write letters, digits and + _ . -, but no - at the start")
 
 
-@warning("GP137", When.MORE_WITH_STATE)
+@warning("GP137", When.MORE_WITH_STATE, explains=30, role=Role.ALSO_RELATED)
 def volume_group_look_alike(context: Context) -> Iterator[Hit]:
     for declared, leaf in context.explicit_at(METAVG):
         if re.fullmatch("[A-Za-z]|[0-9.]+[KMGT]?", str(leaf.value)):

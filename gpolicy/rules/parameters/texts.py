@@ -6,12 +6,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from posixpath import normpath
-from typing import Final, cast
+from typing import Any, Final, cast
 
 from gpolicy.checking.context import Context
 from gpolicy.checking.rule import Hit, When, error, hit, warning
+from gpolicy.data import read_data
 from gpolicy.findings import Role, Span
 from gpolicy.ganeti.htools_reading import ALLOCATOR_PARAMETERS, HAIL_OPTIONS, Takes, hail_parameters
 from gpolicy.ganeti.parameters import PARAMETERS, kvm, parameter_at
@@ -19,7 +19,7 @@ from gpolicy.ganeti.vocabulary import Path, Reach, Type, known_words
 from gpolicy.guessing import did_you_mean, did_you_mean_one_of, is_one_slip, name_meant, surely_meant
 from gpolicy.policy.model import Leaf
 from gpolicy.printable import some
-from gpolicy.rules.shared import FILES, conflict, misformed, of_cluster, together
+from gpolicy.rules.shared import FILES, conflict, forms_of, misformed, of_cluster, together
 
 _FILE: Final[Path] = ("file_storage_dir",)
 _SHARED: Final[Path] = ("shared_file_storage_dir",)
@@ -31,32 +31,6 @@ FORBIDDEN: Final = (
 _OF_GANETI: Final = ("/var/lib/ganeti", "/var/log/ganeti", "/run/ganeti", "/var/run/ganeti", "/usr/share/ganeti")
 _OPEN_FOLDERS: Final = ("/tmp", "/var/tmp", "/dev/shm", "/home")  # noqa: S108 (what is warned of)
 _DIRECTORIES: Final = frozenset({"file_storage_dir", "shared_file_storage_dir", "mem_path", "vnc_x509_path"})
-_KNOWN_DIRECTORIES: Final = frozenset(
-    {"/", "/etc/ganeti", "/media", "/mnt", "/opt", "/run", "/srv", "/usr", "/usr/lib/ganeti", "/usr/lib/xen"}
-    | {"/usr/local", "/usr/share", "/var", "/var/lib", "/var/lib/ganeti", *FORBIDDEN, *_OPEN_FOLDERS}
-)
-_OTHER_PROGRAMS: Final[dict[str, tuple[re.Pattern[str], str]]] = {
-    "kvm_path": (re.compile("qemu-(?!system-|kvm)|(virsh|xl|xm|kvm-ok)$"), "starts no instance"),
-    "oob_program": (
-        re.compile("(ipmitool|ipmipower|ipmiutil|ssh|wakeonlan|etherwake)$"),
-        "does not speak Ganeti's protocol for such programs",
-    ),
-}
-"""By parameter: how names of programs begin that do something else, and what they do not do."""
-_USUAL: Final = {
-    parent: frozenset(names.split())
-    for parent, names in {
-        "": "bin boot dev etc home lib lib32 lib64 media mnt opt proc root run sbin srv sys tmp usr var",
-        "/usr": "bin games include lib lib32 lib64 libexec local sbin share src",
-        "/var": "cache lib local lock log mail opt run spool tmp",
-    }.items()
-}
-"""What usually stands in the first directories of a path."""
-_OWN_WORDS: Final = frozenset({"gnt", "lab", "ops"})
-"""Directories of people's own that are one letter away from a usual one."""
-_FOLDER_WORDS: Final = ("ganeti", "hugepages", "images")
-"""Directories of usual names."""
-_FOR_ANYTHING: Final = frozenset({"/bin/true", "/usr/bin/true"})
 _ALLOCATOR: Final[Path] = ("default_iallocator",)
 _TAKES: Final = {option.long: option.takes for option in HAIL_OPTIONS}
 
@@ -112,7 +86,11 @@ def path_unlikely(context: Context) -> Iterator[Hit]:
     first: dict[str, Leaf] = {}
     for declared, leaf in context.explicit_at(*FILES):
         text = leaf.value if isinstance(leaf.value, str) else ""
-        twin = first.setdefault(text, leaf) if text.startswith("/") and text not in _FOR_ANYTHING else leaf
+        twin = (
+            first.setdefault(text, leaf)
+            if text.startswith("/") and text not in ("/bin/true", "/usr/bin/true")
+            else leaf
+        )
         reason, hint = _unlikely(leaf.path, text) if text.startswith("/") else ("", "")
         if re.fullmatch("[a-z]+:/*", text):
             reason, hint = "it names no server and no file", "write the whole URL"
@@ -130,10 +108,10 @@ def _mistyped(path: Path, text: str) -> str:
     default = parameter.default if parameter is not None else None
     if isinstance(default, str) and text != default and len(default) > 1 and name_meant(text, [default]):
         return default
-    parts = text.split("/")
+    parts, said = text.split("/"), read_data("forms.toml")[path_unlikely.info.code]
     for place, part in enumerate(parts[1:3], 1):
-        known = _USUAL.get("/".join(parts[:place]), frozenset())
-        if not known or part in known or part in _OWN_WORDS or re.search("[0-9]", part):
+        known = said["usual"].get("/".join(parts[:place]), [])
+        if not known or part in known or part in said["own"] or re.search("[0-9]", part):
             continue
         near = sorted(word for word in known if is_one_slip(part, word))
         if len(parts) > place + 1 and near:
@@ -144,7 +122,7 @@ def _mistyped(path: Path, text: str) -> str:
     meant = {
         part: word
         for part in parts
-        if part not in (*_FOLDER_WORDS, "image") and (word := surely_meant(part, _FOLDER_WORDS))
+        if part not in (*said["folders"], "image") and (word := surely_meant(part, said["folders"]))
     }
     return "/".join(meant.get(part, part) for part in parts) if meant else ""
 
@@ -163,10 +141,10 @@ def _unlikely(path: Path, text: str) -> tuple[str, str]:
         if name.endswith("_dir") and " " in text.strip():
             return "Ganeti splits lists of such paths at blanks", "write a path without blanks"
         return (f"{top} is not in memory", "write a mount point such as /dev/hugepages") if top else ("", "")
-    parameter = parameter_at(path)
+    parameter, said = parameter_at(path), read_data("forms.toml")[path_unlikely.info.code]
     is_program = parameter is not None and parameter.reach is Reach.PROGRAM
     program = text.rpartition("/")[2]
-    if text.endswith("/") or normpath(text) in _KNOWN_DIRECTORIES or program in ("bin", "sbin"):
+    if text.endswith("/") or normpath(text) in (*said["directories"], *FORBIDDEN) or program in ("bin", "sbin"):
         return "it is a directory", f"name a {'program' if is_program else 'file'} in it"
     if name in ("kernel_path", "initrd_path") and _below(normpath(text), ("/dev",)):
         return "it is a device", "name the file of the guest's kernel or initrd"
@@ -176,9 +154,12 @@ def _unlikely(path: Path, text: str) -> tuple[str, str]:
         return "Ganeti runs it as it is written, without arguments", "write a script that adds the arguments"
     if is_program and program in {"false", "nologin"}:
         return "it always fails", "write a program that succeeds, such as /bin/true, or leave it out"
-    pattern, lacks = _OTHER_PROGRAMS.get(name, (None, ""))
-    if pattern is not None and pattern.match(program):
-        return f"{program} {lacks}", f"name {'the emulator' if name == 'kvm_path' else 'a script that speaks it'}"
+    other = said["programs"].get(name)
+    if other is not None and re.match(other["pattern"], program):
+        return (
+            f"{program} {other['lacks']}",
+            f"name {'the emulator' if name == 'kvm_path' else 'a script that speaks it'}",
+        )
     return "", ""
 
 
@@ -221,28 +202,15 @@ def _hail_hint(name: str, value: str | None) -> str:
 _OF_LIBVIRT: Final = {"host-passthrough": "host", "host-model": "host", "maximum": "max"}
 _NEWEST: Final = 20
 """No machine type of QEMU has a later version."""
-_NOTHING: Final = frozenset(
-    {"none", "null", "nil", "undef", "undefined", "unset", "empty", "n/a", "na", "no", "off", "false", "~", "-", '""'}
-    | {"*", "todo", "tbd", "fixme", "changeme", "default", "inherit"}
-)
 _TEXTS: Final = tuple(
     parameter.path for parameter in PARAMETERS if parameter.type in (Type.STRING, Type.LIST, Type.SET)
 )
-_WITH_FORM: Final[frozenset[Path]] = frozenset(
-    path
-    for path in _TEXTS
-    if path[-1]
-    in (
-        *("keymap", "vga", "soundhw", "usb_devices", "migration_caps", "root_path", "blockdev_prefix", "devices"),
-        *("drop_capabilities", "mac_prefix", "compression_tools", "vlan", "enabled_disk_templates", "reserved_lvs"),
-        *("enabled_hypervisors", "disk-templates"),
-    )
-) | {
+_WITH_FORM: Final = frozenset(
     parameter.path
     for parameter in PARAMETERS
     if parameter.form or (parameter.reach in (Reach.FILE, Reach.PROGRAM) and parameter.path[-1] != "default_iallocator")
-}
-"""Texts that a rule of their own holds against a form or a list, in which there is no word for nothing."""
+)
+"""Texts that a rule of their own holds against a form, in which there is no word for nothing."""
 _OPEN: Final = frozenset(parameter.path for parameter in PARAMETERS if parameter.reach is Reach.ARGUMENTS) | frozenset(
     path for path in _TEXTS if path[-1] in ("kernel_args", "cpuid", "disk-custom", "net-custom", "reserved_lvs")
 )
@@ -258,16 +226,11 @@ _WORDS_BESIDE: Final = {
 """The words that parameters of the same table take, by their place: nobody means them in a text."""
 
 
-_CAPABILITIES: Final = {
-    kvm("migration_caps"): (":", "qemu_migration_capabilities"),
-    ("hvparams", "lxc", "drop_capabilities"): (",", "linux_capabilities"),
-}
-
-
 @warning("GP181")
 def capability_unknown(context: Context) -> Iterator[Hit]:
-    for declared, leaf in context.explicit_at(*_CAPABILITIES):
-        between, known = _CAPABILITIES[leaf.path][0], known_words(_CAPABILITIES[leaf.path][1])
+    forms = forms_of(capability_unknown.info.code)
+    for declared, leaf in context.explicit_at(*forms):
+        between, known = forms[leaf.path]["between"], known_words(forms[leaf.path]["known"])
         words = [word.strip() for word in str(leaf.value).split(between)[:100]] if leaf.value else []
         unknown = [word for word in words if word not in known]
         if unknown:
@@ -283,70 +246,40 @@ def pci_device(context: Context) -> Iterator[Hit]:
     return misformed(context, pci_device.info.code)
 
 
-@dataclass(frozen=True, slots=True)
-class _Words:
-    """The words of QEMU that a parameter takes. `ignored`: what follows a word, such as its version.
-
-    `are_all`: any other word is wrong; otherwise each release knows more. `between`: what separates several words.
-    """
-
-    known: str
-    what: str
-    are_all: bool = True
-    ignored: re.Pattern[str] = re.compile("(?!)")
-    between: str = ""
-
-
-_SOUND: Final = _Words("sound_cards", "sound card", between=",")
-
-
 @warning("GP185")
 def hypervisor_text_form(context: Context) -> Iterator[Hit]:
     return misformed(context, hypervisor_text_form.info.code)
 
 
-_WORDS: Final = {
-    kvm("cpu_type"): _Words("kvm_cpu_models", "CPU model", are_all=False, ignored=re.compile(r"(,.*|-v[0-9]+)$")),
-    kvm("machine_version"): _Words(
-        "kvm_machines", "machine type", are_all=False, ignored=re.compile(r"(,.*|-[0-9][0-9.]*)$")
-    ),
-    kvm("keymap"): _Words("kvm_keymaps", "keyboard layout"),
-    kvm("vga"): _Words("kvm_graphics", "graphics card"),
-    kvm("soundhw"): _SOUND,
-    ("hvparams", "xen-hvm", "soundhw"): _SOUND,
-    kvm("usb_devices"): _Words("usb_devices", "USB device", ignored=re.compile(":.*$"), between=","),
-}
-
-
 @warning("GP157")
 def kvm_word_misspelt(context: Context) -> Iterator[Hit]:
-    for declared, leaf in context.explicit_at(*_WORDS):
-        words = _WORDS[leaf.path]
-        text = str(leaf.value)[:1000]
-        for written in text.split(words.between) if words.between else [text]:
-            hint = _unlike(written.strip(), words)
-            if hint:
-                yield hit(declared, f"{leaf.path[-1]}: QEMU has no {words.what} {written.strip()!r}", leaf.span, hint)
+    forms = forms_of(kvm_word_misspelt.info.code)
+    for declared, leaf in context.explicit_at(*forms):
+        form, text = forms[leaf.path], str(leaf.value)[:1000]
+        for written in map(str.strip, text.split(form["between"]) if "between" in form else [text]):
+            if hint := _unlike(written, form):
+                yield hit(declared, f"{leaf.path[-1]}: QEMU has no {form['what']} {written!r}", leaf.span, hint)
 
 
-def _unlike(written: str, words: _Words) -> str:
+def _unlike(written: str, form: dict[str, Any]) -> str:
     """Return what to write instead of a word; nothing if it is known, or may be one of a newer release."""
-    word = words.ignored.sub("", written)
-    if words.what == "machine type" and re.search("440|q-?35", word.lower()) and not written.startswith("pc-"):
+    what, known = form["what"], known_words(form["known"])
+    word = re.sub(form.get("ignored", "$"), "", written)
+    if what == "machine type" and re.search("440|q-?35", word.lower()) and not written.startswith("pc-"):
         return "" if written == "q35" else "write a type such as pc-i440fx-7.2"
-    if words.what == "CPU model" and word.startswith(("pc-", "q35")):
+    if what == "CPU model" and word.startswith(("pc-", "q35")):
         return "it is a machine type: write a CPU model"
-    if words.what == "machine type" and word in known_words("kvm_cpu_models"):
+    if what == "machine type" and word in known_words("kvm_cpu_models"):
         return "it is a CPU model: write a machine type"
-    if not written or word in known_words(words.known):
+    if not written or word in known:
         version = re.match(r"pc-(?:i440fx|q35)-([0-9]+)", written)
         return f"there is no version {version[1]}" if version and int(version[1][:9]) > _NEWEST else ""
-    if words.what == "CPU model" and word in _OF_LIBVIRT:
+    if what == "CPU model" and word in _OF_LIBVIRT:
         return f"{word} is a word of libvirt: write {_OF_LIBVIRT[word]}"
-    if words.are_all:
-        return "" if "/" in word else did_you_mean_one_of(word, f"{words.what}s", known_words(words.known))
-    family = sorted(name for name in known_words(words.known) if name.startswith(f"{word}-") and "-v" not in name)
-    near = surely_meant(word, known_words(words.known)) or ("host" if is_one_slip(word, "host") else None)
+    if "newer" not in form:
+        return "" if "/" in word else did_you_mean_one_of(word, f"{what}s", known)
+    family = sorted(name for name in known if name.startswith(f"{word}-") and "-v" not in name)
+    near = surely_meant(word, known) or ("host" if is_one_slip(word, "host") else None)
     if near is None and (family or re.fullmatch(r"pc-.*\.[0-9]+[a-z]+|pc-(i440fx|q35)[0-9.]+", word)):
         return f"write one of {', '.join(family)}" if family else "write a type such as pc-i440fx-7.2"
     return f"Did you mean `{near}`?" if near is not None else ""
@@ -354,22 +287,24 @@ def _unlike(written: str, words: _Words) -> str:
 
 @warning("GP191", explains=1)
 def text_slip(context: Context) -> Iterator[Hit]:
+    said = read_data("forms.toml")[text_slip.info.code]
     for declared, leaf in context.explicit_at(*_TEXTS):
+        has_form = leaf.path in _WITH_FORM or leaf.path[-1] in said["with_form"]
         words = [(str(leaf.value), leaf.span)]
         if not isinstance(leaf.value, str):
             words = [(text, leaf.at(index)) for index, text in enumerate(leaf.texts)]
         for text, span in words:
-            if text.lower() in _NOTHING and leaf.path not in _WITH_FORM:
+            if text.lower() in said["nothing"] and not has_form:
                 message = f"{leaf.dotted} is {text!r}, which Ganeti takes for a name or a word"
                 yield hit(declared, message, span, 'write "" for nothing, or leave the key out')
-            elif (other := _WORDS_BESIDE.get((*leaf.path[:-1], text))) and leaf.path not in _WITH_FORM:
+            elif (other := _WORDS_BESIDE.get((*leaf.path[:-1], text))) and not has_form:
                 message = f"{leaf.dotted} is {text!r}, a word of {other}"
                 yield hit(declared, message, span, "correct the one that was copied")
             elif leaf.path not in _OPEN:
                 meant = text if leaf.path in _WITH_COLON else text.removesuffix(":")
                 yield from _ends(declared.label, leaf.dotted, meant, text, span)
     for tag in context.tags:
-        if tag.suffix.rstrip(":").lower() in _NOTHING or tag.text.lower() in _NOTHING:
+        if not {tag.suffix.rstrip(":").lower(), tag.text.lower()}.isdisjoint(said["nothing"]):
             yield hit(tag.label, f"the tag is {tag.text!r}: no tag means nothing", tag.span, "leave it out")
         else:
             bare = tag.text.rstrip(":/=.-")  # with what no tag ends on purpose

@@ -126,7 +126,9 @@ def spec_not_countable(context: Context) -> Iterator[Hit]:
                 message = f"{pair.title} requires {least} disks, but hspace counts with one, and so counts none"
                 yield hit(declared, message, pair.at("min", "disk-count"))
             low, high = (bound["spindle-use"] for bound in (pair.minimum, pair.maximum))
-            if std is not None and not low <= std.number <= high and context.exclusive(declared) is None:
+            homes: Sequence[Declared] = groups_where(context, declared, pair.leaf) or [declared]
+            is_shared = not all(context.exclusive(home) for home in homes)  # else tiered counts take the spindles
+            if std is not None and not low <= std.number <= high and is_shared:
                 message = f"{pair.title} allows a spindle-use of {low} to {high}, but hspace counts with that of"
                 message += f" std, {std.number:g}, and so counts none"
                 yield hit(declared, message, pair.at("min", "spindle-use"), related=see(std.span, "std is here"))

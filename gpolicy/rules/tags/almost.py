@@ -63,9 +63,7 @@ def tag_rule_almost_in_use(context: Context) -> Iterator[Hit]:
 
 def _unused(context: Context) -> Iterator[Hit]:
     """Yield the rules about tags that no instance has, where some have almost these, or those of an older rule."""
-    used = {tag for instance in context.observed.instances.values() for tag in instance.tags}
-    for scenario in context.policy.scenarios:
-        used |= {tag for part in scenario.stage.simulated for item in part.instances for tag in item.sizes.tags}
+    used = context.once(_of_instances)
     names = domains.Names({tag.partition(":")[0] for tag in used if ":" in tag})
     rules = (tag for tag in context.tags if tag.typed and tag.family in ("iextags", "desiredlocation"))
     dropped = {family: _dropped(context, family, used) for family in ("iextags", "desiredlocation")}
@@ -82,19 +80,31 @@ def _unused(context: Context) -> Iterator[Hit]:
             yield hit(rule.label, message, rule.span, f"Did you mean `{near}`?")
 
 
+def _of_instances(context: Context) -> set[str]:
+    """Return the tags of instances, observed or simulated."""
+    used = {tag for instance in context.observed.instances.values() for tag in instance.tags}
+    for scenario in context.policy.scenarios:
+        used |= {tag for part in scenario.stage.simulated for item in part.instances for tag in item.sizes.tags}
+    return used
+
+
 def _almost_kept_apart(context: Context) -> Iterator[Hit]:
     """Yield tests with a tag that is almost one of an exclusion, beside others that are one."""
     words = {tag.suffix.rstrip(":") for tag in context.tags if tag.typed and tag.family == "iextags"}
     names = domains.Names({word for word in words if word and ":" not in word})
+    in_use = {tag.partition(":")[0] for tag in context.once(_of_instances)}
     for scenario in context.policy.scenarios if names.known else ():
-        tags = {tag for sizes in sizes_of(scenario) for tag in sizes.tags}
+        tags = {tag: sizes.span for sizes in sizes_of(scenario) for tag in sizes.tags}
         kept = {tag.partition(":")[0] for tag in tags} & names.known
         for tag in sorted(tags):
             word = tag.partition(":")[0]
             near = names.meant(word) if ":" in tag and word not in names.known else ""
-            if near in kept:
-                message = f"the tag {tag} keeps nothing apart, but {near}:… does, which others of the test have"
-                yield hit(f"test/{scenario.name.value}", message, scenario.name.span, f"Did you mean `{near}`?")
+            if near in kept or (near and word not in in_use):
+                message = f"the tag {tag} keeps nothing apart, but {near}:… does"
+                message += ", which others of the test have" if near in kept else ""
+                yield hit(
+                    f"test/{scenario.name.value}", message, tags[tag], f"Did you mean `{near}{tag[len(word) :]}`?"
+                )
 
 
 def _dropped(context: Context, family: str, used: set[str]) -> str:

@@ -10,7 +10,8 @@ from typing import Any, Final
 
 from gpolicy.checking.context import DISK_TEMPLATES, ENABLED_TEMPLATES, Context
 from gpolicy.checking.rule import Hit, hit
-from gpolicy.checking.tags import HTOOLS, Tag
+from gpolicy.checking.tags import HTOOLS, Tag, share_nodes
+from gpolicy.data import read_data
 from gpolicy.findings import Fix, Located, Related, Span
 from gpolicy.ganeti.vocabulary import TAG_FAMILIES, Level
 from gpolicy.guessing import MOST_GUESSES, MOST_KNOWN, closest
@@ -19,14 +20,10 @@ from gpolicy.policy.model import RULES, Declared, GroupPolicy, NodeSetPolicy, ma
 from gpolicy.policy.source_file import Pointer, YamlDocument
 from gpolicy.rules.shared import of_cluster
 
-_HOUSINGS: Final = frozenset(
-    ["aisle", "blade", "cabinet", "cage", "chassis", "data-center", "datacenter", "datacentre", "enclosure", "rack"]
-) | {"row"}
-OF_NODES: Final = _HOUSINGS | frozenset(["feed", "pdu", "power", "psu", "ups"])
+_NODES: Final = read_data("forms.toml")["nodes"]
+OF_NODES: Final = frozenset(_NODES["housings"] + _NODES["power"])
 """What nodes stand in or hang on, and instances do not."""
-PLACES: Final = _HOUSINGS | frozenset(
-    ["az", "building", "campus", "city", "dc", "floor", "hall", "host", "location", "region", "room", "site", "zone"]
-)
+PLACES: Final = frozenset(_NODES["housings"] + _NODES["places"])
 """Names of domains that a node is in only once."""
 _RANGE: Final = re.compile(r"\[([0-9])-([0-9])\]")
 CLOSE: Final = 0.75
@@ -139,6 +136,14 @@ def patterns_beside(context: Context) -> tuple[dict[str, list[Declared]], dict[s
                 for name in changed if len(changed) == 1 else ():
                     beside.setdefault(name, []).append((owner, entry.span, other))
     return owners, beside
+
+
+def digits_meant(context: Context, entry: str) -> str:
+    """Return a name or pattern with digits for O and l in its numbers, if groups have such nodes; or nothing."""
+    zeros = re.sub(r"[oO](?=\d)|(?<=[\d?])[oO]", "0", entry)
+    right = re.sub(r"[lI](?=\d)|(?<=[\d?])[lI]", "1", zeros)
+    listed = (item.value for group in context.groups for item in group.nodes or ())
+    return right if right != entry and any(share_nodes(right, item) for item in listed) else ""
 
 
 def list_meant(context: Context, node: str, domain: str = "") -> _Beside | None:

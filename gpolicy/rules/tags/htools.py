@@ -402,13 +402,12 @@ def exclusion_of_node_tags(context: Context) -> Iterator[Hit]:
 
 @warning("GP526", When.MORE_WITH_STATE | When.WHOLE)
 def domains_leave_none(context: Context) -> Iterator[Hit]:
-    failure, migration = (
-        sorted(domains.domains_of(context, "nlocation")),
-        sorted(domains.domains_of(context, "migration")),
-    )
+    failure = sorted(domains.domains_of(context, "nlocation"))
+    migration = sorted(domains.domains_of(context, "migration"))
     if len(failure) + bool(migration) < 2:
         return
     allowed = domains.allowed_migrations(context)
+    for_others = {item.span for found in context.found_with(Role.LACKS_TAG) for item in found.finding.related}
     for group in context.groups:
         nodes = context.tagged_nodes.get(group.name, ()) if domains.has_mirrors(context, group) else ()
         kinds: dict[tuple[frozenset[str], ...], list[TaggedNode]] = {}
@@ -417,12 +416,12 @@ def domains_leave_none(context: Context) -> Iterator[Hit]:
         if len(kinds) > 300:  # too many to compare each with each
             continue
         alone = [node for kind, alike in kinds.items() if _is_left_alone(kind, kinds, allowed) for node in alike]
-        if alone:
+        places = [place for node in alone for tag in sorted(node.tags) if (place := node.tags[tag]) is not None]
+        if alone and not any(span in for_others for _, span in places):
             names = ", ".join(dict.fromkeys((*failure, *migration)))
             message = f"group {group.name}: no node suits {some([node.name for node in alone])} as the other node"
             message += f" of a mirrored instance, by {names} together"
-            places = (node.tags[tag] for node in alone for tag in sorted(node.tags) if node.tags[tag] is not None)
-            label, span = next(places, None) or (group.label, group.span)
+            label, span = places[0] if places else (group.label, group.span)
             related = tuple(Related(tag.span, "an exception from its tags") for tag in domains.exceptions(context)[:3])
             yield hit(label, message, span, "spread the tags so that they cross, or remove a domain", related)
 

@@ -11,7 +11,7 @@ from typing import Final
 from gpolicy.checking.context import Context
 from gpolicy.checking.rule import Hit, When, hit, information, warning
 from gpolicy.checking.tags import HTOOLS, Tag, TaggedNode
-from gpolicy.findings import Related, Span
+from gpolicy.findings import Related, Role, Span
 from gpolicy.ganeti.vocabulary import TAG_FAMILIES, Level
 from gpolicy.guessing import did_you_mean_one_of
 from gpolicy.policy.model import unlikely
@@ -104,7 +104,7 @@ def _places_mirrors(context: Context, name: str) -> bool:
     return group is None or (not is_closed(context, group) and domains.has_mirrors(context, group))
 
 
-@warning("GP520", When.MORE_WITH_STATE | When.WHOLE)
+@warning("GP520", When.MORE_WITH_STATE | When.WHOLE, role=Role.LACKS_TAG)
 def failure_domain_incomplete(context: Context) -> Iterator[Hit]:
     slips = [nodes for nodes in context.policy.node_sets if any(unlikely(entry.value) for entry in nodes.nodes)]
     unknown = unknown_in_sets(context, context.state.nodes if context.state else None)
@@ -151,7 +151,9 @@ def failure_domain_incomplete(context: Context) -> Iterator[Hit]:
             if slip is not None:
                 label, span = slip[0].label, slip[1]
             key = (label, span.file if span else "", span.line if span else 0)
-            lacking_here = _Lacking(domain, group, without, like_others, other, slip[2] if slip else "")
+            own = [tag.span for tag in (slip[0].tags if slip else None) or () if tag.value.startswith(f"{domain}:")]
+            related = tuple(Related(place, "the tag that it gives") for place in own)
+            lacking_here = _Lacking(domain, group, without, like_others, other, slip[2] if slip else "", related)
             at_place.setdefault(key, (span, []))[1].append(lacking_here)
     for (label, _, _), (span, lacking) in at_place.items():
         domains_there = " and ".join(f"{domain}:…" for domain in dict.fromkeys(item.domain for item in lacking))
@@ -161,7 +163,7 @@ def failure_domain_incomplete(context: Context) -> Iterator[Hit]:
             hint = f"is {lacking[0].domain}:… meant here, not {lacking[0].other}:…? Else {hint}"
         if lacking[0].meant:
             hint = f"{lacking[0].meant} Else {hint}"
-        yield hit(label, _lacking_words(lacking), span, hint)
+        yield hit(label, _lacking_words(lacking), span, hint, lacking[0].related)
 
 
 def _other_domain(nodes: tuple[TaggedNode, ...], without: tuple[str, ...]) -> str:
@@ -186,6 +188,7 @@ class _Lacking:
 
     meant: str
     """The question whether a list of a group or a node set is one number too long or too short."""
+    related: tuple[Related, ...]
 
     @property
     def shown(self) -> str:

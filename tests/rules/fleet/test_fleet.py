@@ -216,3 +216,69 @@ def test_all_patterns_that_no_group_has_may_be_meant(tmp_path: Path) -> None:
     (item,) = hits(text, tmp_path)
     assert item.finding.code == "GP832"
     assert item.finding.hint == "are b[1-4].x.org and b[5-8].x.org meant? Node sets name them, and no group does"
+
+
+NODES = '---\n# {0}/g.yaml\ngpolicy: v1\nkind: NodeGroup\nname: g\nnodes: ["{1}[1-4].example.org"]\n'
+
+
+@pytest.mark.parametrize("wrong", ["oslo", "wien"])
+def test_a_member_with_the_nodes_of_another_is_to_blame_whatever_its_place_in_the_alphabet(
+    wrong: str, tmp_path: Path
+) -> None:
+    towns = {town: town if town != wrong else "rome" for town in ("oslo", "rome", "wien")}
+    text = BASE + "".join(member(town) + NODES.format(town, nodes) for town, nodes in towns.items())
+    (item,) = hits(text, tmp_path)
+    assert (item.finding.code, item.finding.message) == ("GP832", "rome[1-4].example.org is also a pattern of rome")
+    assert item.finding.span is not None
+    assert Path(item.finding.span.file).parent.name == wrong
+
+
+@pytest.mark.parametrize(("wrong", "other"), [("oslo", "wien"), ("wien", "oslo")])
+def test_a_member_with_the_name_of_another_is_to_blame(wrong: str, other: str, tmp_path: Path) -> None:
+    members = {town: member(town) + NODES.format(town, town) for town in (wrong, other)}
+    members[wrong] = members[wrong].replace(f"name: {wrong}", f"name: {other}")
+    (item,) = hits(BASE + "".join(members[town] for town in sorted(members)), tmp_path)
+    assert item.finding.code == "GP831"
+    assert item.finding.span is not None
+    assert Path(item.finding.span.file).parent.name == wrong
+
+
+GUARDED = (
+    f"{BASE}---\ngpolicy: v1\nkind: NodeGroup\nname: general\ntemplate: true\nndparams: {{ssh_port: 22}}\n"
+    "---\ngpolicy: v1\nkind: Guards\nguards:\n  - {name: survive, group: general, node_failures: 1}\n"
+)
+HEIR = "---\ngpolicy: v1\nkind: NodeGroup\nname: {}\nextends: ../base.yaml#general\n"
+OWN_GUARD = "---\ngpolicy: v1\nkind: Guards\nguards:\n  - {name: survive, group: generell, node_failures: 1}\n"
+
+
+@pytest.mark.parametrize(
+    ("groups", "expected"),
+    [
+        (HEIR.format("generell"), ["GP834"]),
+        (HEIR.format("general"), []),
+        (HEIR.format("general") + HEIR.format("more"), []),
+        (HEIR.format("web") + HEIR.format("db"), []),  # a base for several groups
+        (HEIR.format("generell") + OWN_GUARD, []),
+    ],
+)
+def test_a_group_that_extends_the_group_of_a_guard_under_another_name(
+    groups: str, expected: list[str], tmp_path: Path
+) -> None:
+    texts = {
+        "base": GUARDED,
+        "oslo/c": member("oslo")[4:] + HEIR.format("general"),
+        "wien/c": member("wien")[4:] + groups,
+    }
+    for name, text in texts.items():
+        file = tmp_path / f"{name}.yaml"
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+    found = [
+        hit.finding
+        for hits in check_fleet([load_policy(tmp_path / "oslo"), load_policy(tmp_path / "wien")])
+        for hit in hits
+    ]
+    assert [item.code for item in found] == expected
+    for item in found:
+        assert item.message == "survive of this base is about group general, and so not about generell"
+        assert item.hint.startswith("call it general, as other clusters do")
