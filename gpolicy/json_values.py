@@ -178,9 +178,9 @@ class Document:
         self.parts = [(part,) if isinstance(part, Shape) else part for part in parts]
 
     def data(self, *values: Any) -> dict[str, Any]:
-        """Return the document of the values of its parts."""
+        """Return the document of the values of its parts; one value is that of all of them."""
         found: dict[str, Any] = {}
-        for choices, value in zip(self.parts, values, strict=True):
+        for choices, value in zip(self.parts, values if len(values) > 1 else values * len(self.parts), strict=True):
             shape = next((part for part in choices if isinstance(value, part.kind)), choices[-1])
             found |= shape(value)
         return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from typing import Final
 
 from gpolicy.json_values import COUNT, NOT_EMPTY, PLACE, Document, Key, Many, Maybe, Shape, version_key
 from gpolicy.printable import Tone, count
@@ -85,8 +85,3 @@ TEST_DOCUMENT: Final = Document(
         summary=Key(_SUMMARY, tally),
     ),
 )
-
-
-def outcomes_data(outcomes: Sequence[Outcome]) -> dict[str, Any]:
-    """Return the outcomes as JSON's own types."""
-    return TEST_DOCUMENT.data(list(outcomes))

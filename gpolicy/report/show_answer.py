@@ -151,8 +151,3 @@ SHOW_DOCUMENT: Final = Document(
         ),
     ),
 )
-
-
-def show_data(view: EffectivePolicy) -> dict[str, Any]:
-    """Return the view as JSON's own types."""
-    return SHOW_DOCUMENT.data(view)
