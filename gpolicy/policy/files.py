@@ -7,8 +7,6 @@ may extend one another. A link must not lead out of that tree, or without one ou
 tree: it may hold secrets.
 """
 
-from __future__ import annotations
-
 import itertools
 import os
 import re

@@ -1,7 +1,5 @@
 """Capacity as JSON: the format that `gpolicy capacity --format json` promises (`schemas/output/capacity.json`)."""
 
-from __future__ import annotations
-
 from typing import Any, Final
 
 from gpolicy.allocator.cluster_data import Spec

@@ -1,7 +1,5 @@
 """An evacuation as an answer and as JSON (`schemas/output/evacuate.json`): what moves where, and what stays."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import Any, Final

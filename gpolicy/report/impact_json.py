@@ -4,8 +4,6 @@ The keys are the fields of `gpolicy.impact`'s values, in their order, and a few 
 MiB. The form is a contract, described with the rest of a plan by `schemas/output/plan.json`.
 """
 
-from __future__ import annotations
-
 from typing import Any, Final
 
 from gpolicy.analysis.counted_cluster import Fit

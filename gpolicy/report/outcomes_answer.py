@@ -1,7 +1,5 @@
 """Outcomes of a policy's tests as an answer, by file, and as JSON (`schemas/output/test.json`)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Final
 

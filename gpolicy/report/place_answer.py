@@ -1,7 +1,5 @@
 """A placement as an answer and as JSON (`schemas/output/place.json`): where the instance goes, and each candidate."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator, Sequence
 from typing import Final

@@ -1,7 +1,5 @@
 """The effective policy as an answer and as JSON (`schemas/output/show.json`): values, and where they come from."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any, Final
 

@@ -1,7 +1,5 @@
 """How many nodes it takes, as an answer and as JSON (`schemas/output/size.json`): what to buy, and what fits then."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from typing import Final

@@ -1,7 +1,5 @@
 """Suggested sizes as an answer and as JSON (`schemas/output/suggest.json`): what fits, what is stranded, and mixes."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator, Mapping
 from functools import partial

@@ -1,7 +1,5 @@
 """Waves of nodes as an answer and as JSON (`schemas/output/evacuate-in-turn.json`): who goes when, and what stops."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Final
 
