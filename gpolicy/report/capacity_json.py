@@ -124,10 +124,5 @@ COMPARED_DOCUMENT: Final = Document(
 )
 
 
-def compared_data(reports: dict[str, CapacityReport]) -> dict[str, Any]:
-    """Return the capacity under each of several policies as JSON's own types (`capacity-compared.json`)."""
-    return COMPARED_DOCUMENT.data(next(iter(reports.values())), reports)
-
-
 def _total(sizes: tuple[PlacedSize, ...]) -> int:
     return sum(size.count for size in sizes)

@@ -1,5 +1,7 @@
 """What the engine is compiled from and with: `hatch_build.py` loads this file by its path and compiles it."""
 
+from __future__ import annotations
+
 import os
 import zlib
 

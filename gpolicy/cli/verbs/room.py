@@ -60,7 +60,7 @@ def capacity(  # noqa: PLR0913 (one parameter an option)
     from gpolicy.cli.checking import checked_policy  # noqa: PLC0415
     from gpolicy.fleet.choosing import snapshots_of  # noqa: PLC0415
     from gpolicy.report.capacity_answer import capacity_answer, compared_answer  # noqa: PLC0415
-    from gpolicy.report.capacity_json import capacity_data, compared_data  # noqa: PLC0415
+    from gpolicy.report.capacity_json import COMPARED_DOCUMENT, capacity_data  # noqa: PLC0415
     from gpolicy.report.growth_section import growth_metrics, with_growth  # noqa: PLC0415
     from gpolicy.report.prometheus import capacity_metrics  # noqa: PLC0415
 
@@ -95,7 +95,7 @@ def capacity(  # noqa: PLR0913 (one parameter an option)
         return Report(
             exit_code=int(ExitCode.FINE),
             answer=lambda: compared_answer(reports),
-            own={"json": lambda: json_text(compared_data(reports))},
+            own={"json": lambda: json_text(COMPARED_DOCUMENT.data(next(iter(reports.values())), reports))},
             policy=tuple(compared),
         )
 
