@@ -1,7 +1,5 @@
 """Start gpolicy. `--version` answers before anything else is imported."""
 
-from __future__ import annotations
-
 import gc
 import os
 import sys

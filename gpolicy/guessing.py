@@ -3,8 +3,6 @@
 A correction is safe if the word is close to exactly one known word.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable

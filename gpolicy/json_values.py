@@ -8,11 +8,10 @@ attribute. A dataclass without a shape has a key for each field. What `[later]` 
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import math
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from enum import Enum
 from operator import attrgetter, itemgetter
 from types import MappingProxyType
@@ -41,9 +40,9 @@ def plain(value: object, forms: Mapping[type, Callable[[Any], Any]] = MappingPro
             return [plain(item, forms) for item in value]
         case Mapping():
             return {key: plain(item, forms) for key, item in value.items()}
-    if not dataclasses.is_dataclass(value):
+    if not is_dataclass(value):
         return value
-    return {item.name: plain(getattr(value, item.name), forms) for item in dataclasses.fields(value)}
+    return {item.name: plain(getattr(value, item.name), forms) for item in fields(value)}
 
 
 COUNT: Final = {"type": "integer", "minimum": 0}
@@ -165,7 +164,7 @@ def fields_of(
     kind: type, *derived: str, without: Collection[str] = (), forms: Forms = MappingProxyType({}), **keys: Any
 ) -> Shape:
     """Return the shape of a dataclass with a key for each field, and for figures that follow from them."""
-    names = (*(item.name for item in dataclasses.fields(kind) if item.name not in without), *derived)
+    names = (*(item.name for item in fields(kind) if item.name not in without), *derived)
     name = "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in kind.__name__).lstrip("_")
     return Shape(kind, name, documented=True, forms=forms).with_keys(" ".join(names), **keys)
 
@@ -178,9 +177,9 @@ class Document:
         self.parts = [(part,) if isinstance(part, Shape) else part for part in parts]
 
     def data(self, *values: Any) -> dict[str, Any]:
-        """Return the document of the values of its parts."""
+        """Return the document of the values of its parts; one value is that of all of them."""
         found: dict[str, Any] = {}
-        for choices, value in zip(self.parts, values, strict=True):
+        for choices, value in zip(self.parts, values if len(values) > 1 else values * len(self.parts), strict=True):
             shape = next((part for part in choices if isinstance(value, part.kind)), choices[-1])
             found |= shape(value)
         return found

@@ -6,8 +6,6 @@ between is an error, and never leads to another file. All failures to open are O
 message. Files are written completely or not at all: private ones, which only their owner may read, and public ones.
 """
 
-from __future__ import annotations
-
 import errno
 import itertools
 import os

@@ -1,7 +1,5 @@
 """When and from which commit of a policy something was made. Only the command line reads the clock and asks git."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final, Protocol

@@ -1,7 +1,5 @@
 """What `gpolicy --version` says: read without the rest of gpolicy, so that it answers at once."""
 
-from __future__ import annotations
-
 import os
 import platform
 

@@ -1,7 +1,5 @@
 """What an adopted policy must not or need not say, guards that its cluster passes, and file names for objects."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace

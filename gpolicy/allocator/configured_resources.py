@@ -12,8 +12,6 @@ releases memory and CPUs. htools itself uses measured values, so `configured_clu
 (`gpolicy.allocator.merge`) for this model.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 

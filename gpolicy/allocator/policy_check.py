@@ -4,8 +4,6 @@ Source: Ganeti design document "allocation efficiency"/"partitioned Ganeti", and
 the pairs are tried from the last to the first, and if none accepts, the reason is that of the first pair.
 """
 
-from __future__ import annotations
-
 from gpolicy.allocator.cluster_data import DiskTemplate, FailReason, Instance, InstancePolicy, Spec, SpecPair
 
 

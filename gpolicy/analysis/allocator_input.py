@@ -8,8 +8,6 @@ A group is not known where one of its nodes does not answer or shows too little,
 its instances. The other groups are counted without it.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace

@@ -10,8 +10,6 @@ fits, so no allowed instance can use the rest. Room that must stay free for N+1 
 reserves does not (it is not free). All instances have the same template.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass

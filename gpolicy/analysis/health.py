@@ -7,8 +7,6 @@ count in the cluster score, exclusion and migration tags bind hail and hbal, and
 satisfied.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

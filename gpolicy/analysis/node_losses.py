@@ -8,8 +8,6 @@ of the group's limits is false. Then a breach of it is reported as `strained`, a
 design document "resource model" (max_node_failures); hspace(1).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations

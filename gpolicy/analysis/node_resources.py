@@ -11,8 +11,6 @@ for such nodes (`gpolicy explain exclusive-storage-reads`). Sizes are MiB; sourc
 Ganeti", "Exclusive use of disks", and `LogicalVolume._GetRawFreePvInfo` of Ganeti.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """The cluster score and its components as they are shown, also with other weights: a what-if, not what Ganeti does."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ A request is `half`, `memory=8G vcpus=4 disk=100G`, or a file. Words are KEY=VAL
 request as Ganeti writes it for hail.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace

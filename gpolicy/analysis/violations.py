@@ -8,8 +8,6 @@ exclusive storage. An instance never violates the ratios. Seen on a real 3.0.2 c
 Ganeti", "Constrained instance sizes" and "Spindles as a resource".
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil

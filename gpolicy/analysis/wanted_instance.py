@@ -4,8 +4,6 @@ Ganeti checks exclusive storage when an instance is created (cmdlib/instance_cre
 not.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 

@@ -1,7 +1,5 @@
 """Run tasks one after another: the journal has each before it begins, and it is done when the cluster shows it."""
 
-from __future__ import annotations
-
 import json
 import secrets
 import time

@@ -6,8 +6,6 @@ by line, without a shell or a terminal. A request to the remote API is submitted
 mark is the `reason` of the request, and the log of the job holds Ganeti's messages and warnings.
 """
 
-from __future__ import annotations
-
 import re
 import subprocess
 import time

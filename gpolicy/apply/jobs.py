@@ -1,7 +1,5 @@
 """How a job reaches Ganeti, and its result: what all connections to a cluster have in common; one runner an address."""
 
-from __future__ import annotations
-
 import mmap
 import os
 import time

@@ -9,8 +9,6 @@ lost, changed or out of order breaks the chain, and the journal is refused. A la
 went down while it was written) says nothing: the run that comes next ends it with a remark and begins behind it.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -4,8 +4,6 @@ Both are `flock`s: they end with the process that holds them, however it ends. T
 there, what each step touches is looked at again right before it.
 """
 
-from __future__ import annotations
-
 import fcntl
 import hashlib
 import os

@@ -3,8 +3,6 @@
 Typer parses; its exceptions are turned into ours.
 """
 
-from __future__ import annotations
-
 import re
 import sys
 from copy import copy

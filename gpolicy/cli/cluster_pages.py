@@ -1,7 +1,5 @@
 """`gpolicy clusters --pages`: each cluster is read once, and becomes a page and a row of the index."""
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Callable, Collection, Sequence

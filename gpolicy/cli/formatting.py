@@ -1,7 +1,5 @@
 """`fmt`: policies in one form; and the difference between two texts."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterable, Iterator
 from difflib import Match, SequenceMatcher

@@ -3,8 +3,6 @@
 Clusters that could not be read have metrics too, for an alert to see.
 """
 
-from __future__ import annotations
-
 import io
 import json
 import pickle
@@ -174,7 +172,7 @@ def show_fleet(
     def in_form(display: Display) -> str:
         match display.form:
             case "json":
-                return json_text(fleet_report.fleet_data(verb, reports, shard))
+                return json_text(fleet_report.FLEET_DOCUMENT.data((verb, shard, list(reports))))
             case "markdown":
                 return fleet_report.fleet_markdown(index, reports, display)
             case "html":

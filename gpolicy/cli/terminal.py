@@ -1,7 +1,5 @@
 """Output for a terminal: colour, errors, progress, and the user's pager for long text."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import sys

@@ -4,8 +4,6 @@ Own values are read as Ganeti stores or sends them: by the paths of the paramete
 number is held against the bounds in `gpolicy.ganeti.amounts`.
 """
 
-from __future__ import annotations
-
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping

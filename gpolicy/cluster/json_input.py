@@ -4,8 +4,6 @@ Every error is an `InputError` with the place. Input is never trusted: `Record` 
 field.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from pathlib import Path

@@ -4,8 +4,6 @@ It never shows hv_state, disk_state and modify_etc_hosts, and a node's own param
 list of nodes holds their measurements.
 """
 
-from __future__ import annotations
-
 import time
 from dataclasses import replace
 from typing import Any, Final

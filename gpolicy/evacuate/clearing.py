@@ -4,8 +4,6 @@ A mirrored instance migrates to its secondary node, one on shared storage to ano
 place, another one makes room first; in an upgrade, it gets another secondary node. Else it is halted.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import islice

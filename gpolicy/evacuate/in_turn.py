@@ -4,8 +4,6 @@ Each wave takes nodes one after the other as long as what runs on all of them le
 in the order of hroller's groups. Then the next wave begins, from where the cluster is after it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from itertools import chain

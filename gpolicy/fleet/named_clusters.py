@@ -7,8 +7,6 @@ files of states lie in the repository, and a password goes only to a host that i
 verbs see one cluster.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

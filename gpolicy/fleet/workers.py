@@ -4,8 +4,6 @@ The processes are copies of this one, which has no other thread while they begin
 that it imports and reads nothing again, until one fails in it or takes much memory.
 """
 
-from __future__ import annotations
-
 import gc
 import multiprocessing
 import os

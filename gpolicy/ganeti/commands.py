@@ -13,8 +13,6 @@ are decoded, and so a tag may hold any character of its grammar.
 Source: Ganeti's own option parsers, opcodes and RAPI handlers (3.0.2), which the tests run.
 """
 
-from __future__ import annotations
-
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence

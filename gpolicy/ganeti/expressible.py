@@ -5,8 +5,6 @@ against what Ganeti's option parsers, opcodes and merge functions do with it, an
 line, RAPI) must store the same value.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Mapping

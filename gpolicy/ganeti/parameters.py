@@ -9,8 +9,6 @@ Sources: the constants of Ganeti 3.0.2, compared with 2.15, 2.16, 3.1; for 3.2 t
 design documents (partitioned Ganeti, resource model) for what the parameters mean.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterable, Mapping
 from functools import cache, lru_cache

@@ -8,8 +8,6 @@ release notes for 3.1. Where nothing is said, a parameter takes any value of the
 several parameters is for rules.
 """
 
-from __future__ import annotations
-
 from typing import Any, Final
 
 from gpolicy.ganeti import vocabulary as forms

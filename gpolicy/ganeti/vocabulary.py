@@ -5,8 +5,6 @@ A form is a pattern, which schemas use, and words for people. What each takes wa
 hypervisors' own checks of Ganeti 3.0.2 thousands of values. The options are those of DRBD 8.3 and 8.4.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass

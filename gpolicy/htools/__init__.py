@@ -1,7 +1,5 @@
 """hspace, hail, hbal and hroller under htools' own options, inputs and outputs, on top of `gpolicy.allocator`."""
 
-from __future__ import annotations
-
 import gc
 import sys
 import warnings

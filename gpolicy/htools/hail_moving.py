@@ -1,7 +1,5 @@
 """hail's requests about existing instances: relocate, node-evacuate, change-group and allocate-secondary."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 

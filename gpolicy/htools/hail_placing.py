@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
+from gpolicy.allocator.cluster_data import Instance
 from gpolicy.allocator.merge import DESIRED_PREFIX, EXCLUSION_PREFIX, Cluster, tags_of
 from gpolicy.allocator.redundancy import settled
 from gpolicy.allocator.request_options import NotGrantedError, RequestOptions
@@ -12,10 +13,6 @@ from gpolicy.allocator.requests import Wanted, allocate, allocate_many
 from gpolicy.htools.hail import PREFIX, HailAnswer, HailRequest, names_of, parse_instance
 from gpolicy.htools.json_fields import Fields, Json, as_list, as_object, as_text, as_texts
 from gpolicy.light_dataclasses import replace
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gpolicy.allocator.cluster_data import Instance
 
 
 def parse_placing(kind: str, fields: Fields, cluster: Cluster) -> HailRequest:

@@ -6,8 +6,6 @@ answers. Here stands only what htools does otherwise: what it takes as it was se
 User and password may stand in the address, as for htools; else they come from the environment or netrc.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import warnings

@@ -1,7 +1,5 @@
 """Tables of nodes, score components, candidates and placements on stderr (`-p`, `-v`; htools, Node and Cluster)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from gpolicy.allocator.cluster_data import Instance, Node

@@ -6,8 +6,6 @@ the same before and after is counted once.
 What the fields mean, with their units, `scripts/reference/output_texts.toml` says.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial

@@ -4,8 +4,6 @@ Every guard has a verdict, with the figures it was judged by. A guard that canno
 silent pass would be a guess. Each can be passed alone, by its name.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, TypeVar

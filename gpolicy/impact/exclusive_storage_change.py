@@ -8,8 +8,6 @@ the spec parameter `spindle-use`, the node parameter `spindle_count`, the `spind
 What the fields mean, with their units, `scripts/reference/output_texts.toml` says.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum

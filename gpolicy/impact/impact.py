@@ -5,8 +5,6 @@ A wrong number is worse than no number. Location, redundancy, the remedy and bot
 What the fields mean, with their units, `scripts/reference/output_texts.toml` says.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace

@@ -4,8 +4,6 @@ Each has a name by which it can be overridden (`--allow NAME`). The guards that 
 the impact of the plan is known.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 

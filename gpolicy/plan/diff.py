@@ -5,8 +5,6 @@ are those after the plan. Instances and measurements of nodes stay as they were 
 changes them. So a comparison of the cluster before and after the plan is a function of two states.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final

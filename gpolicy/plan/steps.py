@@ -4,8 +4,6 @@ Waves: enable templates with what they need → groups that must drop a template
 modify, move nodes, remove) → nodes → tags added → tags removed → the candidate pool. No step depends on a later one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial

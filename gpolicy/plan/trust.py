@@ -5,8 +5,6 @@ only the changes and the observed objects from it, and makes all else again with
 Signatures are detached, and verified by OpenSSH's `ssh-keygen -Y`, which every master has.
 """
 
-from __future__ import annotations
-
 import json
 import pathlib
 import re

@@ -1,7 +1,5 @@
 """Make the model's objects from documents that conform to their schema."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator
 from fractions import Fraction

@@ -9,8 +9,6 @@ time of a general validator and its import. The general validator (jsonschema) e
 rates, shares, days) are here as well.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Hashable

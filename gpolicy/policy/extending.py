@@ -1,7 +1,5 @@
 """`extends`: an object takes missing values from other documents of its kind."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from dataclasses import fields, replace
 from typing import Any, Final, TypeVar, cast

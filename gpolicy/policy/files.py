@@ -7,9 +7,6 @@ may extend one another. A link must not lead out of that tree, or without one ou
 tree: it may hold secrets.
 """
 
-from __future__ import annotations
-
-import itertools
 import os
 import re
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
@@ -17,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import cache
-from itertools import chain, pairwise
+from itertools import chain, islice, pairwise
 from os.path import relpath
 from pathlib import Path
 from typing import Final
@@ -194,7 +191,7 @@ def has_policy(directory: Path) -> bool:
 
 def unread_files(directory: Path, within: Boundary) -> Iterator[Finding]:
     """Yield findings about files that begin as a policy does, and have another ending than YAML's or a copy's."""
-    for file in sorted(itertools.islice(_walk(directory, _may_be_meant, most=None), _MOST_UNREAD)):
+    for file in sorted(islice(_walk(directory, _may_be_meant, most=None), _MOST_UNREAD)):
         originals = (f"{file.name.partition(suffix)[0]}{suffix}" for suffix in SUFFIXES if suffix in file.name)
         if not any((file.parent / name).exists() for name in originals) and _begins_as_policy(file, within):
             endings = " or ".join(SUFFIXES)

@@ -4,8 +4,6 @@ All sizes are MiB, exactly as written: they describe hardware and instances, and
 not written.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import StrEnum
 

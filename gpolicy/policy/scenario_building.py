@@ -1,7 +1,5 @@
 """Make tests from documents that conform to their schema."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import fields

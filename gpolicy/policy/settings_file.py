@@ -12,15 +12,13 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from itertools import chain, groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from gpolicy.errors import InputError, argument
+from gpolicy.findings import Span
 from gpolicy.guessing import did_you_mean
 from gpolicy.opening import SETTINGS_NAME, OutsideError, path_meant, read_named, reason
 from gpolicy.policy.files import Boundary, boundary
-
-if TYPE_CHECKING:
-    from gpolicy.findings import Span
 
 Keys = tuple[str, ...]
 At = tuple[int, int, int]
@@ -264,8 +262,6 @@ class TomlPlaces:
 
     def span(self, file: str, path: Keys) -> Span:
         """Return the place, in `file`, of the key at `path`, or of the nearest one above it."""
-        from gpolicy.findings import Span  # noqa: PLC0415 (few settings need it)
-
         line, column, end = self._key(path)
         return Span(file, line, column, line, end)
 

@@ -5,8 +5,6 @@ twice is an error that names both places. Untrusted text can neither hang nor cr
 number of nodes, aliases followed, are bounded; nothing recurses.
 """
 
-from __future__ import annotations
-
 import re
 import sys
 from dataclasses import dataclass, replace

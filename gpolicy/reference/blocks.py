@@ -4,8 +4,6 @@ Text has two kinds of markup: words in backquotes are literal, and `[words](page
 the blocks say its type in words and an example of its value.
 """
 
-from __future__ import annotations
-
 import textwrap
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """What a word of gpolicy means: the text of `gpolicy explain`."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase

@@ -1,7 +1,5 @@
 """The keys of the policy language and of gpolicy.toml, from their schemas and the table of parameters."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass

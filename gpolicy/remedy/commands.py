@@ -4,8 +4,6 @@ Moves are sets of jobs that may run side by side, with what leads back, and what
 they also lead back: each looks first where its instance is.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, groupby

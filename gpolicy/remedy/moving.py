@@ -4,8 +4,6 @@ The moves are hbal's (`gpolicy.allocator.balancing`), and for plain instances Ga
 forced, except that what is on an unusable node may leave it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import dropwhile, takewhile

@@ -1,7 +1,5 @@
 """Room for wanted instances: what is wanted, how many hail accepts on a layout, and how many could ever fit."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace

@@ -3,8 +3,6 @@
 `answer_text` shows all that there is, with `--details`.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace

@@ -3,8 +3,6 @@
 What is read is not trusted: every field must be of its type.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Mapping, Sequence
 from contextlib import suppress

@@ -4,8 +4,6 @@ A hidden first line marks the comment, so that a later run can find and replace 
 from the least important end, and the comment says so.
 """
 
-from __future__ import annotations
-
 import itertools
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """An answer as text for a terminal: tables in columns, and one line for unchanged parts."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Final

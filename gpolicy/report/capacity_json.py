@@ -1,7 +1,5 @@
 """Capacity as JSON: the format that `gpolicy capacity --format json` promises (`schemas/output/capacity.json`)."""
 
-from __future__ import annotations
-
 from typing import Any, Final
 
 from gpolicy.allocator.cluster_data import Spec
@@ -124,11 +122,6 @@ COMPARED_DOCUMENT: Final = Document(
     head(FORMAT_VERSION),
     Shape(dict).with_keys(policies=Key(Many(_COMPARED), lambda reports: list(reports.items()))),
 )
-
-
-def compared_data(reports: dict[str, CapacityReport]) -> dict[str, Any]:
-    """Return the capacity under each of several policies as JSON's own types (`capacity-compared.json`)."""
-    return COMPARED_DOCUMENT.data(next(iter(reports.values())), reports)
 
 
 def _total(sizes: tuple[PlacedSize, ...]) -> int:

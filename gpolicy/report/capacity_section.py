@@ -1,7 +1,5 @@
 """Capacity before and after as one table: group and spec, now, then, the difference, and what binds."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Final
 

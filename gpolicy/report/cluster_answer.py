@@ -1,7 +1,5 @@
 """A cluster on one page: what is wrong with it, its drift, what fits and when it is full; and many, a row each."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Drift as an answer and as JSON (`schemas/output/drift.json`): found and declared values, and the last write."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from typing import Any, Final

@@ -1,7 +1,5 @@
 """An evacuation as an answer and as JSON (`schemas/output/evacuate.json`): what moves where, and what stays."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import Any, Final
@@ -300,8 +298,3 @@ def saved_evacuation(report: StateReport, saved: SavedRemedy) -> dict[str, Any]:
     """Return what `gpolicy apply` needs of the moves, as the file of a remedy has it."""
     moves = [MOVE(item) for item in saved.moves]
     return {**head(REMEDY_FILE.version)(report), **SAVED(saved), "what_if": list(report.what_if), "steps": moves}
-
-
-def evacuate_data(report: evacuation.EvacuationReport) -> dict[str, Any]:
-    """Return the report as JSON's own types. Disk is MiB."""
-    return EVACUATE_DOCUMENT.data(report, report)

@@ -1,7 +1,5 @@
 """What a file holds that gpolicy wrote, as an answer: a plan or a remedy with its report, a snapshot, a journal."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path

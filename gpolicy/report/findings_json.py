@@ -6,8 +6,6 @@ findings give equal bytes. Paths are relative to `%SRCROOT%`, the top of the che
 left out: GitHub and Jenkins do not read SARIF's `suppressions`, and show them as open.
 """
 
-from __future__ import annotations
-
 import json
 import os
 from collections import Counter

@@ -4,8 +4,6 @@ For a terminal: the source line with carets under the error, and what to write i
 "Workflow commands for GitHub Actions": `::error file=…,line=…,title=…::message`. All of them are in the log.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Reports of one verb on many clusters: a table of all, then each cluster."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -424,8 +422,3 @@ FLEET_DOCUMENT: Final = Document(
         summary=Key(_SUMMARY, 2),
     ),
 )
-
-
-def fleet_data(verb: str, reports: Sequence[ClusterReport], shard: str | None = None) -> dict[str, Any]:
-    """Return all reports as one JSON document; `shard` is which part of the clusters they are about."""
-    return FLEET_DOCUMENT.data((verb, shard, list(reports)))

@@ -1,7 +1,5 @@
 """Plain definitions of the terms that an answer uses."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 from typing import Final

@@ -1,7 +1,5 @@
 """When groups are full: a line and a small picture of each, a table of all sizes, and the table of many clusters."""
 
-from __future__ import annotations
-
 from calendar import timegm
 from collections.abc import Iterable
 from dataclasses import replace

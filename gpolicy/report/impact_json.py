@@ -4,8 +4,6 @@ The keys are the fields of `gpolicy.impact`'s values, in their order, and a few 
 MiB. The form is a contract, described with the rest of a plan by `schemas/output/plan.json`.
 """
 
-from __future__ import annotations
-
 from typing import Any, Final
 
 from gpolicy.analysis.counted_cluster import Fit
@@ -52,16 +50,12 @@ _add(ScoreComponent, "product", value=NUMBER, least=NUMBER, product=NUMBER)
 _FORMS[Score] = Shape(Score, "score", documented=True, forms=_FORMS).with_keys(
     "total minimum components", total=NUMBER, minimum=NUMBER
 )
-_IMPACT: Final = fields_of(Impact, forms=_FORMS)
+IMPACT: Final = fields_of(Impact, forms=_FORMS)
+"""The form of an impact. A number that is not finite is null."""
 
 PLAN_DOCUMENT: Final = Document(
     "gpolicy plan --format json",
     PLAN_FIRST,
-    Shape(Impact).with_keys(impact=Maybe(_IMPACT, {"type": "object", "maxProperties": 0})),
+    Shape(Impact).with_keys(impact=Maybe(IMPACT, {"type": "object", "maxProperties": 0})),
     PLAN_LAST,
 )
-
-
-def impact_data(impact: Impact) -> dict[str, Any]:
-    """Return the impact as JSON's own types. A number that is not finite is null."""
-    return _IMPACT(impact)

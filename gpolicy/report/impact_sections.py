@@ -1,7 +1,5 @@
 """A plan's impact as sections of tables: all of its parts, and the tables of those that only a plan shows."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import fields, replace
 from typing import Any, Final

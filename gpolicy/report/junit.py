@@ -8,8 +8,6 @@ one, which services show without calling the run a failure. A file where nothing
 passes. Names hold no line: services compare two runs by them, and a finding that only moved is not a new one.
 """
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby

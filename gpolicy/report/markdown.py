@@ -5,8 +5,6 @@ comes in through `code` and `prose` only: nothing in it can begin a table cell, 
 somebody.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass

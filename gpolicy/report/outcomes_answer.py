@@ -1,9 +1,7 @@
 """Outcomes of a policy's tests as an answer, by file, and as JSON (`schemas/output/test.json`)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from typing import Final
 
 from gpolicy.json_values import COUNT, NOT_EMPTY, PLACE, Document, Key, Many, Maybe, Shape, version_key
 from gpolicy.printable import Tone, count
@@ -85,8 +83,3 @@ TEST_DOCUMENT: Final = Document(
         summary=Key(_SUMMARY, tally),
     ),
 )
-
-
-def outcomes_data(outcomes: Sequence[Outcome]) -> dict[str, Any]:
-    """Return the outcomes as JSON's own types."""
-    return TEST_DOCUMENT.data(list(outcomes))

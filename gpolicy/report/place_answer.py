@@ -1,10 +1,8 @@
 """A placement as an answer and as JSON (`schemas/output/place.json`): where the instance goes, and each candidate."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from typing import Final
 
 from gpolicy.allocator.cluster_data import AllocPolicy, Disk, Instance
 from gpolicy.analysis.binding import UNKNOWN_SPINDLES, Cause
@@ -211,8 +209,3 @@ PLACE_DOCUMENT: Final = Document(
         notes=Key(TEXTS, lambda report: [*report.objections, *report.unchecked, *report.parameters, *report.notes]),
     ),
 )
-
-
-def place_data(report: PlaceReport) -> dict[str, Any]:
-    """Return the report as JSON's own types. Sizes are MiB; a score that is not finite is null."""
-    return PLACE_DOCUMENT.data(report, report)

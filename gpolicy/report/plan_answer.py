@@ -1,7 +1,5 @@
 """A plan as an answer: its first figures, changes, their cost, the commands, and the verdicts of guards."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress

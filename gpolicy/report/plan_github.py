@@ -1,7 +1,5 @@
 """A plan as annotations of a pull request: findings and guards where they stand, and what gets worse."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Final
 

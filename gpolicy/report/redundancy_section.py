@@ -1,7 +1,5 @@
 """Redundancy before and after: the losses of nodes that each group can absorb, and why it cannot absorb others."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 from typing import Final

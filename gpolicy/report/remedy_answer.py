@@ -1,7 +1,5 @@
 """A remedy as an answer and as JSON (`schemas/output/remedy.json`): what is wrong, the moves and sizes that cure it."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any, Final

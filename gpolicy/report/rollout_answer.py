@@ -1,7 +1,5 @@
 """The report of a roll-out: a table of its clusters, and each that has trouble."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final

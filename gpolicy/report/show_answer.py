@@ -1,7 +1,5 @@
 """The effective policy as an answer and as JSON (`schemas/output/show.json`): values, and where they come from."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -151,8 +149,3 @@ SHOW_DOCUMENT: Final = Document(
         ),
     ),
 )
-
-
-def show_data(view: EffectivePolicy) -> dict[str, Any]:
-    """Return the view as JSON's own types."""
-    return SHOW_DOCUMENT.data(view)

@@ -1,10 +1,8 @@
 """How many nodes it takes, as an answer and as JSON (`schemas/output/size.json`): what to buy, and what fits then."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 from gpolicy.allocator.cluster_data import Instance
 from gpolicy.analysis.binding import Binding, Cause
@@ -165,8 +163,3 @@ SIZE_DOCUMENT: Final = Document(
         ),
     ),
 )
-
-
-def size_data(report: SizeReport | FullReport) -> dict[str, Any]:
-    """Return the report as JSON's own types. Memory and disk are MiB."""
-    return SIZE_DOCUMENT.data(report, report, report)

@@ -1,12 +1,10 @@
 """Suggested sizes as an answer and as JSON (`schemas/output/suggest.json`): what fits, what is stranded, and mixes."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from gpolicy.allocator.cluster_data import Spec
 from gpolicy.analysis.basis import NodeUse
@@ -244,8 +242,3 @@ SUGGEST_DOCUMENT: Final = Document(
         "basis groups passed_over what_if unknown limits", groups=_GROUP, unknown="reasons", limits=LIMITS
     ),
 )
-
-
-def suggest_data(report: suggestion.SuggestReport) -> dict[str, Any]:
-    """Return the report as JSON's own types. Memory and disk are MiB."""
-    return SUGGEST_DOCUMENT.data(report, report)

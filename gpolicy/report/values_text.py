@@ -1,7 +1,5 @@
 """Stored values in words, for every form of report. Nothing is escaped here but for a pair's line."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Final
 

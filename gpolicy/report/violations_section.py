@@ -1,7 +1,5 @@
 """Instances and nodes against the policy as tables: who newly violates it, by which parameter and by how much."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sized
 from typing import Final
 

@@ -1,9 +1,7 @@
 """Waves of nodes as an answer and as JSON (`schemas/output/evacuate-in-turn.json`): who goes when, and what stops."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
 from gpolicy.evacuate.evacuation import HaltedInstance, Job, Upgrade, Wave, WavesReport, seconds_of
 from gpolicy.json_values import COUNT, Document, Key, Shape
@@ -140,8 +138,3 @@ WAVES_DOCUMENT: Final = Document(
         copied=COUNT,
     ),
 )
-
-
-def waves_data(report: WavesReport) -> dict[str, Any]:
-    """Return the report as JSON's own types. Disk is MiB."""
-    return WAVES_DOCUMENT.data(report, report)

@@ -3,8 +3,6 @@
 The terms of a policy (`gpolicy.cluster.terms`) for that cluster follow from them.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field

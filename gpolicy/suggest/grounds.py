@@ -6,8 +6,6 @@ memory and disk, so a size never uses the last MiB. Sources: design documents "r
 (dedicated CPUs and RAM).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -5,8 +5,6 @@ instances: each counts as the smallest size that holds it. When one size fits no
 no instance needs at the end. The allocator tries it all.
 """
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

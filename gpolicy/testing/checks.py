@@ -1,7 +1,5 @@
 """The questions of a test: where would this instance go, is it allowed, how many fit, which losses can be absorbed?"""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import dataclass, replace
 from functools import cached_property

@@ -9,8 +9,6 @@ name only one hypervisor or volume group, that is the cluster's. Sources: design
 "partitioned Ganeti".
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Nodes that are added, upgraded or moved in a state, and instances that come or go, with what they take of nodes."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -8,8 +8,6 @@ but `htools:iextags:service` also matches services:…, and becomes `raw`. A tag
 ordinary tag of the cluster.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable, Mapping

@@ -28,7 +28,7 @@ from gpolicy.ganeti.vocabulary import SCORE_COMPONENTS, Level, Values
 from gpolicy.report.capacity_answer import capacity_answer
 from gpolicy.report.capacity_json import capacity_data
 from gpolicy.report.forms import Display, render
-from gpolicy.report.place_answer import place_answer, place_data
+from gpolicy.report.place_answer import PLACE_DOCUMENT, place_answer
 from gpolicy.what_if.supposing import WhatIf, suppose
 from tests.analysis.hail_cases import HSPACE, document, real_hail
 from tests.analysis.hspace_cases import from_text, text_of
@@ -111,7 +111,7 @@ def test_every_form_says_it_at_its_top() -> None:
     report = place(cluster(), ignoring(LARGE))
     for text in texts(report):
         assert "With --ignore-ipolicy: new" in text
-    assert place_data(report)["what_if"] == list(report.what_if)
+    assert PLACE_DOCUMENT.data(report)["what_if"] == list(report.what_if)
     schema = json.loads((ROOT / "schemas/output/place.json").read_text(encoding="utf-8"))
     assert "what_if" in schema["properties"]
 

@@ -17,7 +17,7 @@ from gpolicy.evacuate.evacuation import EvacuationRequest, WavesReport
 from gpolicy.evacuate.in_turn import find_waves
 from gpolicy.progress import after
 from gpolicy.remedy.saved_remedy import read_procedure
-from gpolicy.report.waves_answer import waves_answer, waves_data
+from gpolicy.report.waves_answer import WAVES_DOCUMENT, waves_answer
 from tests.cli.command_line import ROOT, gpolicy
 from tests.evacuate.all_upgrades import EveryOrder, upgradable
 from tests.evacuate.test_evacuation_ends import two_groups
@@ -142,7 +142,7 @@ def test_edges() -> None:
 def test_the_json_is_what_the_schema_promises() -> None:
     schema = json.loads((ROOT / "schemas/output/evacuate-in-turn.json").read_text(encoding="utf-8"))
     for state in (two_groups(), upgradable(small_cluster(8)[0])):
-        Draft7Validator(schema).validate(waves_data(waves_of(state)))
+        Draft7Validator(schema).validate(WAVES_DOCUMENT.data(waves_of(state)))
 
 
 def test_the_moves_of_each_wave_are_saved_and_a_script_is_written(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from gpolicy.evacuate.evacuating import find_evacuation
 from gpolicy.progress import after
 from gpolicy.report.answer import Entries, Section
-from gpolicy.report.evacuate_answer import evacuate_answer, evacuate_data
+from gpolicy.report.evacuate_answer import EVACUATE_DOCUMENT, evacuate_answer
 from tests.evacuate.test_evacuation_ends import REQUEST, two_groups
 
 
@@ -33,10 +33,10 @@ def test_where_nothing_moves_there_is_no_command_and_no_word_on_any() -> None:
 
 def test_json_has_the_candidates_where_they_are_listed() -> None:
     report = find_evacuation(two_groups(), REQUEST)
-    data = evacuate_data(report)
+    data = EVACUATE_DOCUMENT.data(report)
     listed = [item["candidates"] for item in data["moved"]]
     assert [item and len(item) for item in listed] == [
         item.candidates and len(item.candidates) for item in report.moved
     ]
     hidden = replace(report, moved=tuple(replace(item, candidates=None) for item in report.moved))
-    assert all(item["candidates"] is None for item in evacuate_data(hidden)["moved"])
+    assert all(item["candidates"] is None for item in EVACUATE_DOCUMENT.data(hidden)["moved"])

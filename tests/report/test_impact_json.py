@@ -15,7 +15,7 @@ from gpolicy.impact.comparison import Sides
 from gpolicy.impact.impact import PARTS, Impact, impact
 from gpolicy.plan.diff import projected
 from gpolicy.policy.loading import load_policy
-from gpolicy.report.impact_json import impact_data
+from gpolicy.report.impact_json import IMPACT
 from tests.plan.planned import make_plan, plan_text
 from tests.report.impact_samples import SCORE, capacity_change, full_impact
 
@@ -27,7 +27,7 @@ VALIDATOR = Draft7Validator({**SCHEMA, **DEFINITIONS["impact"]})
 
 
 def as_written(impact: Impact) -> dict[str, Any]:
-    data: dict[str, Any] = json.loads(json.dumps(impact_data(impact), allow_nan=False))
+    data: dict[str, Any] = json.loads(json.dumps(IMPACT(impact), allow_nan=False))
     return data
 
 
@@ -69,7 +69,7 @@ def test_the_impact_of_the_example_conforms_too() -> None:
     after = projected(state, plan.changes)
     known = impact(Sides(state, after, pair_names(policy, after)))
     assert known.unavailable == {}
-    text = plan_text(plan, impact_data(known))
+    text = plan_text(plan, IMPACT(known))
     assert [error.message for error in Draft7Validator(SCHEMA).iter_errors(json.loads(text))] == []
     definitions = {name: part if name in OPEN_PARTS else strict(part) for name, part in DEFINITIONS.items()}
     closed = Draft7Validator({"definitions": definitions, "$ref": "#/definitions/impact"})

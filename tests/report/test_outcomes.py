@@ -14,7 +14,7 @@ from gpolicy.json_values import json_text
 from gpolicy.policy.scenario import Action
 from gpolicy.printable import Tone, terminal_text
 from gpolicy.report.junit import outcomes_junit
-from gpolicy.report.outcomes_answer import outcomes_answer, outcomes_data, summary_line
+from gpolicy.report.outcomes_answer import TEST_DOCUMENT, outcomes_answer, summary_line
 from gpolicy.testing.outcome import Check, Outcome
 from tests.report.jenkins import accepted_by_jenkins
 from tests.report.rendered import text_of
@@ -87,14 +87,14 @@ def test_colour_changes_nothing_else() -> None:
 
 @pytest.mark.parametrize("outcomes", [[], OUTCOMES, [HOSTILE]])
 def test_the_json_is_what_its_schema_says(outcomes: list[Outcome]) -> None:
-    data = json.loads(json_text(outcomes_data(outcomes)))
+    data = json.loads(json_text(TEST_DOCUMENT.data(outcomes)))
     Draft7Validator(SCHEMA).validate(data)
     assert [test["name"] for test in data["tests"]] == [item.name for item in outcomes]
     assert sum(data["summary"].values()) == len(outcomes)
 
 
 def test_the_json_tells_failed_from_broken() -> None:
-    data = json.loads(json_text(outcomes_data(OUTCOMES)))
+    data = json.loads(json_text(TEST_DOCUMENT.data(OUTCOMES)))
     assert [test["result"] for test in data["tests"]] == ["passed", "failed", "error"]
     assert data["summary"] == {"passed": 1, "failed": 1, "error": 1}
     assert data["tests"][2]["error"]["line"] == 10

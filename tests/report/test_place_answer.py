@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from gpolicy.report.place_answer import place_answer, place_data
+from gpolicy.report.place_answer import PLACE_DOCUMENT, place_answer
 from tests.analysis.test_placing import dedicated, of_pair
 
 REPORT = of_pair(dedicated([0, 1, 2, 3]), "quarter")
@@ -22,7 +22,7 @@ def test_the_heading_names_the_sizes_that_are_lost() -> None:
 
 
 def test_json_has_the_groups_and_the_metric() -> None:
-    data = place_data(REPORT)
+    data = PLACE_DOCUMENT.data(REPORT)
     assert [item["group"] for item in data["groups"]] == ["g"]
     assert data["metric"]["name"] == "lost-allocations"
     assert data["metric"]["sizes"] == ["full", "half", "quarter"]

@@ -15,7 +15,7 @@ from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS, Level, Path as ValuePath
 from gpolicy.json_values import json_text
 from gpolicy.policy.loading import load_policy
 from gpolicy.policy.model import INHERIT, Policy
-from gpolicy.report.show_answer import show_answer, show_data
+from gpolicy.report.show_answer import SHOW_DOCUMENT, show_answer
 from gpolicy.show.effective_policy import Declaration, EffectiveObject, EffectivePolicy, EffectiveValue, effective_view
 from tests.report.rendered import Page, html_of, markdown_of, page_of_markdown, text_of
 
@@ -187,9 +187,9 @@ def test_the_values_are_those_that_ganeti_fills(name: str) -> None:
 def test_json_is_what_its_schema_says(view: EffectivePolicy) -> None:
     schema = json.loads((data_directory("schemas") / "output" / "show.json").read_text(encoding="utf-8"))
     Draft7Validator.check_schema(schema)
-    assert list(Draft7Validator(schema).iter_errors(show_data(view))) == []
-    assert json.loads(json_text(show_data(view))) == show_data(view)
-    assert show_data(view)["format_version"] == "1.1"
+    assert list(Draft7Validator(schema).iter_errors(SHOW_DOCUMENT.data(view))) == []
+    assert json.loads(json_text(SHOW_DOCUMENT.data(view))) == SHOW_DOCUMENT.data(view)
+    assert SHOW_DOCUMENT.data(view)["format_version"] == "1.1"
 
 
 def test_text_shows_places_only_when_asked(view: EffectivePolicy) -> None:

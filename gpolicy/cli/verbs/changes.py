@@ -98,7 +98,7 @@ def _planned(
     from gpolicy.cli.checking import checked_policy  # noqa: PLC0415
     from gpolicy.plan.plan import plan_as_json  # noqa: PLC0415
     from gpolicy.report.answer_file import kept_text  # noqa: PLC0415
-    from gpolicy.report.impact_json import impact_data  # noqa: PLC0415
+    from gpolicy.report.impact_json import IMPACT  # noqa: PLC0415
     from gpolicy.report.plan_answer import plan_answer  # noqa: PLC0415
     from gpolicy.report.plan_github import plan_github  # noqa: PLC0415
 
@@ -128,7 +128,7 @@ def _planned(
         )
 
     def data(*, whole: bool = True) -> dict[str, Any]:
-        return plan_as_json(made, impact_data(impact) if impact is not None and whole else None)
+        return plan_as_json(made, IMPACT(impact) if impact is not None and whole else None)
 
     if save is not None and planned.errors and save.exists():
         sys.stderr.write(as_text([f"note: {save} is of an earlier plan"]))

@@ -113,7 +113,7 @@ def evacuate(  # noqa: PLR0913 (one parameter an option)
     or must be shut down, or Ganeti would refuse what hail accepts.
     """
     from gpolicy.allocator.evacuation import EvacuationMode  # noqa: PLC0415
-    from gpolicy.report.evacuate_answer import evacuate_answer, evacuate_data, saved_evacuation  # noqa: PLC0415
+    from gpolicy.report.evacuate_answer import EVACUATE_DOCUMENT, evacuate_answer, saved_evacuation  # noqa: PLC0415
 
     outputs, what_if = shown.outputs("evacuate", every=every), suppositions.read()
     if nodes is not None and group is not None:
@@ -157,7 +157,7 @@ def evacuate(  # noqa: PLR0913 (one parameter an option)
         answer = evacuate_answer(report, is_kept=bool(here.save or here.script))
         slowest = max((item.copied for item in report.moved), default=0) / request.rate
         code = ExitCode.FINDINGS if report.stays or report.objections else ExitCode.FINE
-        found = report_under(here.given, lambda: answer, lambda: evacuate_data(report), code)
+        found = report_under(here.given, lambda: answer, lambda: EVACUATE_DOCUMENT.data(report), code)
         return replace(found, following=here.write(saved, partial(saved_evacuation, report), answer, slowest))
 
     return run(work, clusters, policy, outputs, verb="evacuate")
@@ -167,12 +167,12 @@ def _in_turn(
     cluster: OpenedCluster, state: ClusterState, request: EvacuationRequest, files: _Files, seconds: float
 ) -> Report:
     """Return in which waves nodes go, and write the moves of each."""
-    from gpolicy.report.waves_answer import waves_answer, waves_data  # noqa: PLC0415
+    from gpolicy.report.waves_answer import WAVES_DOCUMENT, waves_answer  # noqa: PLC0415
 
     report = gpolicy.find_waves(cluster, request, stop=gpolicy.after(seconds), working=working)
     answer = waves_answer(report, is_kept=bool(files.save or files.script))
     code = ExitCode.FINDINGS if report.halted else ExitCode.FINE
-    found = report_under(files.given, lambda: answer, lambda: waves_data(report), code)
+    found = report_under(files.given, lambda: answer, lambda: WAVES_DOCUMENT.data(report), code)
     return replace(found, following=files.write_waves(report, state, answer))
 
 

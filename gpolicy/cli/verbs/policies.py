@@ -145,7 +145,7 @@ def show(
     clusters (`--all --shard N/M --format json`), all together; the exit code is that of a run about all.
     """
     from gpolicy.cli.checking import checked_policy  # noqa: PLC0415
-    from gpolicy.report.show_answer import show_answer, show_data  # noqa: PLC0415
+    from gpolicy.report.show_answer import SHOW_DOCUMENT, show_answer  # noqa: PLC0415
 
     outputs, more = shown.outputs("show"), (paths or [])[1:]
     given = options.policy_path(paths[0] if paths else None, policy) or Path()
@@ -174,7 +174,7 @@ def show(
     report = Report(
         exit_code=int(ExitCode.FINE),
         answer=lambda: show_answer(view, origin=origin),
-        own={"json": lambda: json_text(show_data(view))},
+        own={"json": lambda: json_text(SHOW_DOCUMENT.data(view))},
         policy=(given,),
     )
     return show_report(report, outputs.display, also=outputs.files)
@@ -202,7 +202,7 @@ def _tested(target: Target, *, name: str | None) -> Report:
     """Run the tests of each policy of a target."""
     from gpolicy.cli.checking import checked_policy, read_for  # noqa: PLC0415
     from gpolicy.policy.files import policy_roots  # noqa: PLC0415
-    from gpolicy.report.outcomes_answer import outcomes_answer, outcomes_data  # noqa: PLC0415
+    from gpolicy.report.outcomes_answer import TEST_DOCUMENT, outcomes_answer  # noqa: PLC0415
 
     roots = policy_roots(target.policy)
     state = read_for(roots, target)
@@ -212,7 +212,7 @@ def _tested(target: Target, *, name: str | None) -> Report:
     return Report(
         exit_code=int(ExitCode.FINE if all(outcome.ok for outcome in outcomes) else ExitCode.FINDINGS),
         answer=lambda: outcomes_answer(outcomes),
-        own={"json": lambda: json_text(outcomes_data(outcomes)), "junit": lambda: _junit(outcomes)},
+        own={"json": lambda: json_text(TEST_DOCUMENT.data(outcomes)), "junit": lambda: _junit(outcomes)},
         policy=(target.policy,),
     )
 

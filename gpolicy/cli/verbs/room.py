@@ -60,7 +60,7 @@ def capacity(  # noqa: PLR0913 (one parameter an option)
     from gpolicy.cli.checking import checked_policy  # noqa: PLC0415
     from gpolicy.fleet.choosing import snapshots_of  # noqa: PLC0415
     from gpolicy.report.capacity_answer import capacity_answer, compared_answer  # noqa: PLC0415
-    from gpolicy.report.capacity_json import capacity_data, compared_data  # noqa: PLC0415
+    from gpolicy.report.capacity_json import COMPARED_DOCUMENT, capacity_data  # noqa: PLC0415
     from gpolicy.report.growth_section import growth_metrics, with_growth  # noqa: PLC0415
     from gpolicy.report.prometheus import capacity_metrics  # noqa: PLC0415
 
@@ -95,7 +95,7 @@ def capacity(  # noqa: PLR0913 (one parameter an option)
         return Report(
             exit_code=int(ExitCode.FINE),
             answer=lambda: compared_answer(reports),
-            own={"json": lambda: json_text(compared_data(reports))},
+            own={"json": lambda: json_text(COMPARED_DOCUMENT.data(next(iter(reports.values())), reports))},
             policy=tuple(compared),
         )
 
@@ -149,7 +149,7 @@ def place(  # noqa: PLR0913 (Typer reads options from arguments)
     """
     from gpolicy.analysis.shown_score import read_weights  # noqa: PLC0415
     from gpolicy.analysis.size_words import read_words  # noqa: PLC0415
-    from gpolicy.report.place_answer import place_answer, place_data  # noqa: PLC0415
+    from gpolicy.report.place_answer import PLACE_DOCUMENT, place_answer  # noqa: PLC0415
 
     outputs = shown.outputs("place", every=every)
     asked, limits = [*request, *([f"group={group}"] if group else [])], limit_options.read()
@@ -163,7 +163,7 @@ def place(  # noqa: PLR0913 (Typer reads options from arguments)
         code = ExitCode.FINE if report.accepted else ExitCode.FINDINGS
         asked_for, short = " ".join(asked), after_work(_SHORT_SEARCH)
         then = _moves_for(cluster, asked_for, short, "next: ") if is_plain and not report.ok else ()
-        return report_under(target.path, lambda: place_answer(report, *then), lambda: place_data(report), code)
+        return report_under(target.path, lambda: place_answer(report, *then), lambda: PLACE_DOCUMENT.data(report), code)
 
     return run(work, clusters, policy, outputs, verb="place")
 
@@ -211,7 +211,7 @@ def suggest(  # noqa: PLR0913 (one parameter an option)
     It finds the sizes that leave the least unused, writes them as a NodeGroup document, and compares their capacity
     with today's policy.
     """
-    from gpolicy.report.suggest_answer import suggest_answer, suggest_data  # noqa: PLC0415
+    from gpolicy.report.suggest_answer import SUGGEST_DOCUMENT, suggest_answer  # noqa: PLC0415
     from gpolicy.suggest.suggesting import documents  # noqa: PLC0415
     from gpolicy.suggest.suggestion import parse_mix, parse_sizes  # noqa: PLC0415
 
@@ -241,7 +241,7 @@ def suggest(  # noqa: PLR0913 (one parameter an option)
 
             schema = schema_for(file.parent)
             write_new_file(file, led_to(schema, text, file) if schema.is_file() else text)
-        found = report_under(target.path, lambda: suggest_answer(report, file), lambda: suggest_data(report))
+        found = report_under(target.path, lambda: suggest_answer(report, file), lambda: SUGGEST_DOCUMENT.data(report))
         own = {**found.own, "yaml": lambda: text if file is None else ""}
         following = () if file else ("next: add --save FILE to write the document that declares them",)
         return replace(found, own=own, following=following)
@@ -275,7 +275,7 @@ def size(  # noqa: PLR0913 (one parameter an option)
     It tries numbers of nodes with the allocator, as hail accepts instances and under the limits, and shows the cheapest
     that are enough and what is missing with one node fewer.
     """
-    from gpolicy.report.size_answer import full_answer, size_answer, size_data  # noqa: PLC0415
+    from gpolicy.report.size_answer import SIZE_DOCUMENT, full_answer, size_answer  # noqa: PLC0415
     from gpolicy.what_if.sizing import MOST_KINDS, read_kind  # noqa: PLC0415
     from gpolicy.what_if.supposing import read_wanted  # noqa: PLC0415
 
@@ -298,11 +298,11 @@ def size(  # noqa: PLR0913 (one parameter an option)
         cluster = target.open(what_if, limits)
         if request is None:
             full = gpolicy.fill_group(cluster, group, stop=gpolicy.after(seconds), working=working)
-            return report_under(target.path, lambda: full_answer(full), lambda: size_data(full))
+            return report_under(target.path, lambda: full_answer(full), lambda: SIZE_DOCUMENT.data(full))
         report = gpolicy.size_group(cluster, request, stop=gpolicy.after(seconds), working=working)
         moves = f"{one} group={report.group}" if one and any(report.nodes) else ""
         stop = gpolicy.after(seconds)
         instead = _moves_for(cluster, moves, stop, "instead of nodes: ", else_why=True) if moves else ()
-        return report_under(target.path, lambda: size_answer(report, *instead), lambda: size_data(report))
+        return report_under(target.path, lambda: size_answer(report, *instead), lambda: SIZE_DOCUMENT.data(report))
 
     return run(work, clusters, given, outputs, verb="size")

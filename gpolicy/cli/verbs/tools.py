@@ -1,7 +1,5 @@
 """The tools beside policies and clusters: completion, post, htools."""
 
-from __future__ import annotations
-
 import os
 import sys
 from pathlib import Path

@@ -371,11 +371,11 @@ def test_one_mistake_elsewhere_makes_one_finding(tmp_path: Path) -> None:
 
 
 def test_the_effective_values_of_show_are_what_rules_see(tmp_path: Path) -> None:
-    from gpolicy.report.show_answer import show_data
+    from gpolicy.report.show_answer import SHOW_DOCUMENT
     from gpolicy.show.effective_policy import effective_view
 
     (tmp_path / "policy.yaml").write_text(together(CLUSTER, f"{GOLD}tags: [a]\nnodes: [n1]\n"), encoding="utf-8")
-    objects: list[dict[str, Any]] = show_data(effective_view(load_policy(tmp_path)))["objects"]
+    objects: list[dict[str, Any]] = SHOW_DOCUMENT.data(effective_view(load_policy(tmp_path)))["objects"]
     assert [item["effective"] for item in objects] == [
         {"name": "c.example.org", "ipolicy.vcpu-ratio": 4.0},
         {"name": "gold", "nodes": ["n1"], "tags": ["a"], "ipolicy.vcpu-ratio": 4.0},
