@@ -9,10 +9,20 @@ HOMEPAGE = "https://git.example.org/gpolicy"
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gpolicy.adopt.adopting import Adopted as Adopted, adopt_cluster as adopt_cluster, adopt_new as adopt_new
+    from gpolicy.adopt.adopting import (
+        Addition as Addition,
+        Adopted as Adopted,
+        adopt_cluster as adopt_cluster,
+        adopt_new as adopt_new,
+    )
     from gpolicy.analysis.capacity import CapacityReport as CapacityReport
     from gpolicy.analysis.place_report import PlaceReport as PlaceReport
+    from gpolicy.apply.carrying import ApplyError as ApplyError
+    from gpolicy.apply.jobs import StopRequests as StopRequests
+    from gpolicy.apply.plan_run import Intention as Intention
+    from gpolicy.apply.work import FinalLook as FinalLook
     from gpolicy.checking.fixing import FixedPolicy as FixedPolicy
+    from gpolicy.checking.settings_tables import Overrides as Overrides
     from gpolicy.cluster.sources import SourceOptions as SourceOptions, read_state as read_state
     from gpolicy.cluster.state import ClusterState as ClusterState
     from gpolicy.cluster.state_files import dump_snapshot as dump_snapshot, write_snapshot as write_snapshot
@@ -26,13 +36,17 @@ if TYPE_CHECKING:
         WavesReport as WavesReport,
     )
     from gpolicy.findings import Finding as Finding
+    from gpolicy.fleet.choosing import other_policies as other_policies
     from gpolicy.formatting.formatting import Formatted as Formatted, format_text as format_text
     from gpolicy.growth.filling_up import GrowthReport as GrowthReport
     from gpolicy.plan.changes import Part as Part
     from gpolicy.plan.plan import Plan as Plan
     from gpolicy.plan.plan_file import read_plan as read_plan
+    from gpolicy.plan.step import Procedure as Procedure
+    from gpolicy.plan.trust import Signers as Signers
     from gpolicy.policy.loading import load_policy as load_policy
     from gpolicy.policy.model import Policy as Policy
+    from gpolicy.printable import Tone as Tone
     from gpolicy.progress import Stop as Stop, after as after, after_work as after_work
     from gpolicy.remedy.remedy import RemedyReport as RemedyReport
     from gpolicy.render.script import render_script as render_script
@@ -77,10 +91,15 @@ if TYPE_CHECKING:
     from gpolicy.writing.new_files import write_policy as write_policy, write_texts as write_texts
 
 _BY_MODULE = {
-    "adopt.adopting": "Adopted adopt_cluster adopt_new",
+    "adopt.adopting": "Addition Adopted adopt_cluster adopt_new",
     "analysis.capacity": "CapacityReport",
     "analysis.place_report": "PlaceReport",
+    "apply.carrying": "ApplyError",
+    "apply.jobs": "StopRequests",
+    "apply.plan_run": "Intention",
+    "apply.work": "FinalLook",
     "checking.fixing": "FixedPolicy",
+    "checking.settings_tables": "Overrides",
     "cluster.sources": "SourceOptions read_state",
     "cluster.state": "ClusterState",
     "cluster.state_files": "dump_snapshot write_snapshot",
@@ -90,13 +109,17 @@ _BY_MODULE = {
     "errors": "GpolicyError",
     "evacuate.evacuation": "EvacuationReport EvacuationRequest WavesReport",
     "findings": "Finding",
+    "fleet.choosing": "other_policies",
     "formatting.formatting": "Formatted format_text",
     "growth.filling_up": "GrowthReport",
     "plan.changes": "Part",
     "plan.plan": "Plan",
     "plan.plan_file": "read_plan",
+    "plan.step": "Procedure",
+    "plan.trust": "Signers",
     "policy.loading": "load_policy",
     "policy.model": "Policy",
+    "printable": "Tone",
     "progress": "Stop after after_work",
     "remedy.remedy": "RemedyReport",
     "render.script": "render_script",

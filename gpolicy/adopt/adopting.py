@@ -308,7 +308,7 @@ class Addition:
 def adopt_new(policy: Policy, state: ClusterState, today: date, others: Sequence[Policy] = ()) -> Addition:
     """Return what the policy, which has no errors beside `state`, lacks of the cluster's groups and nodes.
 
-    `others` are policies that may take values from the same files; they must not change.
+    `others` are policies that may take values from the same files (`other_policies`); they must not change.
     """
     adding = _Adding(policy, state)
     units = list(adding.units())

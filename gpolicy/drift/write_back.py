@@ -300,8 +300,9 @@ def write_back(
     """Return the texts of the policy's files with live values in place of the declared ones that drifted.
 
     `selected` are objects or values (OBJECT:PATH, globs; none: all). `others` returns the other policies that may take
-    values from the same files; they must not change, but for what `in_bases` allows. Raise RequestError for a word of
-    `selected` that nothing has. `write_texts` writes the texts.
+    values from the same files; they must not change, but for what `in_bases` allows. By default none is known, and a
+    base that is written to may change them: `lambda: other_policies(path)` gives those beside the policy at `path`.
+    Raise RequestError for a word of `selected` that nothing has. `write_texts` writes the texts.
     """
     check_words("select", selected, policy, state)
     chosen = [item for item in report.drift if not selected or is_chosen(selected, item.object, item.path)]

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import gpolicy
 from gpolicy.cluster.state import Unreadable
 from gpolicy.drift.write_back import WriteBack, _changes, _named
 from gpolicy.ganeti.vocabulary import DEFAULT_MIN, Level, Values
@@ -106,6 +107,7 @@ def test_a_base_that_another_policy_extends_stays_unless_that_is_asked_for(tmp_p
     (tmp_path / ".git").mkdir()
     ham, ber, state = tmp_path / "ham", tmp_path / "ber", cluster({JOBS: 25})
     base = text_of(tmp_path, "common/base.yaml")
+    assert [policy.root for policy in gpolicy.other_policies(ham)] == [ber]
     wrote = write(ham, state, others=(ber,))
     assert [(str(item.how), item.span.file) for item in wrote.written] == [("override", str(ham / "cluster.yaml"))]
     assert text_of(tmp_path, "common/base.yaml") == base

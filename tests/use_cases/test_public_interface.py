@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import json
 import re
 import subprocess
@@ -28,6 +29,20 @@ def test_type_checkers_and_programs_see_the_same_names() -> None:
     assert named == {name: f"gpolicy.{module}" for name, module in gpolicy.PUBLIC.items()}
     assert all(callable(getattr(gpolicy, name)) for name in gpolicy.PUBLIC)
     assert gpolicy.PUBLIC.keys() <= set(dir(gpolicy))
+
+
+OF_PYTHON = {"Callable", "FilePath", "Iterable", "Mapping", "None", "Path", "Sequence"}
+ONLY_OURS = {"Hit", "Runner", "Weights", "Words", "Working"}
+"""Types in signatures that no caller has to name: functions, tuples, and what only the command line passes."""
+
+
+def test_what_signatures_name_is_public() -> None:
+    named = set[str]()
+    for function in filter(inspect.isfunction, (getattr(gpolicy, name) for name in gpolicy.PUBLIC)):
+        signature = inspect.signature(function)
+        kinds = [signature.return_annotation, *(item.annotation for item in signature.parameters.values())]
+        named.update(word for kind in kinds for word in re.findall(r"\b[A-Z]\w+", kind) if word not in OF_PYTHON)
+    assert named - gpolicy.PUBLIC.keys() == ONLY_OURS
 
 
 def test_a_name_that_is_not_there_is_an_attribute_error() -> None:
