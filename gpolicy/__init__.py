@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from gpolicy.analysis.capacity import CapacityReport as CapacityReport
     from gpolicy.analysis.place_report import PlaceReport as PlaceReport
     from gpolicy.apply.carrying import ApplyError as ApplyError
-    from gpolicy.apply.jobs import StopRequests as StopRequests
+    from gpolicy.apply.jobs import SharedStopRequests as SharedStopRequests, StopRequests as StopRequests
     from gpolicy.apply.plan_run import Intention as Intention
     from gpolicy.apply.work import FinalLook as FinalLook
     from gpolicy.checking.fixing import FixedPolicy as FixedPolicy
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     )
     from gpolicy.findings import Finding as Finding
     from gpolicy.fleet.choosing import other_policies as other_policies
+    from gpolicy.fleet.named_clusters import RolloutWave as RolloutWave
     from gpolicy.formatting.formatting import Formatted as Formatted, format_text as format_text
     from gpolicy.growth.filling_up import GrowthReport as GrowthReport
     from gpolicy.plan.changes import Part as Part
@@ -84,6 +85,13 @@ if TYPE_CHECKING:
         size_group as size_group,
         suggest_sizes as suggest_sizes,
     )
+    from gpolicy.use_cases.rolling_out import (
+        ClusterPlan as ClusterPlan,
+        Preview as Preview,
+        RolloutRequest as RolloutRequest,
+        RolloutResult as RolloutResult,
+        roll_out as roll_out,
+    )
     from gpolicy.what_if.filling import FullReport as FullReport
     from gpolicy.what_if.sizing import NodeOffer as NodeOffer, SizeReport as SizeReport, SizeRequest as SizeRequest
     from gpolicy.what_if.supposing import More as More, WhatIf as WhatIf
@@ -95,7 +103,7 @@ _BY_MODULE = {
     "analysis.capacity": "CapacityReport",
     "analysis.place_report": "PlaceReport",
     "apply.carrying": "ApplyError",
-    "apply.jobs": "StopRequests",
+    "apply.jobs": "SharedStopRequests StopRequests",
     "apply.plan_run": "Intention",
     "apply.work": "FinalLook",
     "checking.fixing": "FixedPolicy",
@@ -110,6 +118,7 @@ _BY_MODULE = {
     "evacuate.evacuation": "EvacuationReport EvacuationRequest WavesReport",
     "findings": "Finding",
     "fleet.choosing": "other_policies",
+    "fleet.named_clusters": "RolloutWave",
     "formatting.formatting": "Formatted format_text",
     "growth.filling_up": "GrowthReport",
     "plan.changes": "Part",
@@ -132,6 +141,7 @@ _BY_MODULE = {
     "use_cases.questions": "CheckedPolicy OpenedCluster PolicyError check_policy count_capacity fill_group find_drift"
     " find_evacuation find_remedy find_waves forecast_capacity open_cluster place_instance run_tests show_policy"
     " size_group suggest_sizes",
+    "use_cases.rolling_out": "ClusterPlan Preview RolloutRequest RolloutResult roll_out",
     "what_if.filling": "FullReport",
     "what_if.sizing": "NodeOffer SizeReport SizeRequest",
     "what_if.supposing": "More WhatIf",

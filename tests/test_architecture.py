@@ -63,7 +63,7 @@ MAY_IMPORT = {
     "htools": {"allocator", "analysis", "cluster", "ganeti"},
     "use_cases": {"policy", "cluster", "resolve", "checking", "forecast", "plan", "impact", "apply", "analysis"}
     | {"allocator", "what_if", "suggest", "evacuate", "remedy", "testing", "drift", "show", "growth"}
-    | {"formatting", "writing"},
+    | {"formatting", "writing", "fleet", "rollout"},
 }
 
 MAY_NAME = {room: {"plan", "impact", "analysis", "testing"} for room in ("checking", "rules")}

@@ -2,12 +2,13 @@
 
 import mmap
 import os
+import signal
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 from gpolicy.cluster.process import after
 from gpolicy.cluster.record import JOB_RUNS
@@ -218,3 +219,28 @@ class SharedStopRequests(StopRequests):
     @property
     def _is_original(self) -> bool:
         return os.getpid() == self._original
+
+
+@dataclass(slots=True)
+class Signals:
+    """Let signals stop the run after the present step; a second one does not wait. Each is `told` of."""
+
+    stop: StopRequests
+    told: Callable[[StopRequests], None] = lambda _: None
+    before: dict[int, Any] = field(default_factory=dict)
+
+    def catch(self) -> None:
+        """Begin: from now on no signal ends the run."""
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            if signal.getsignal(number) is not signal.SIG_IGN:  # nohup stays
+                self.before[number] = signal.signal(number, self._asked)
+
+    def release(self) -> None:
+        """Restore the old handlers of signals."""
+        for number, handler in self.before.items():
+            signal.signal(number, handler)
+        self.before.clear()
+
+    def _asked(self, _number: int, _frame: object) -> None:
+        self.stop.ask()
+        self.told(self.stop)

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import os
-import signal
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from functools import partial
-from types import FrameType
-from typing import Any
 
 from gpolicy.apply.carrying import ApplyError
-from gpolicy.apply.jobs import StopRequests
+from gpolicy.apply.jobs import Signals, StopRequests
 from gpolicy.apply.plan_run import Intention
 from gpolicy.apply.work import FinalLook, LeafDifference, path_text
 from gpolicy.cli.terminal import complain, in_options, wants_colour, working
@@ -33,7 +29,7 @@ def apply(request: ApplyRequest, *, yes: bool) -> int:
         raise UsageError("--resume and --rollback exclude one another")
     plan = read_procedure(request.plan, request.signers)
     stop = StopRequests()
-    signals = Signals(stop)
+    signals = Signals(stop, tell_signal)
     runner = runner_for(request, plan, stop)
     if not yes and not can_ask():
         raise UsageError("there is no terminal to ask on", hint="give --yes to apply without being asked")
@@ -57,33 +53,11 @@ def apply(request: ApplyRequest, *, yes: bool) -> int:
     return tell_end(request, plan, look)
 
 
-@dataclass(slots=True)
-class Signals:
-    """Let signals stop the run after the present step; a second one does not wait. A `silent` one says nothing."""
-
-    stop: StopRequests
-    silent: bool = False
-    before: dict[int, Any] = field(default_factory=dict)
-
-    def catch(self) -> None:
-        """Begin: from now on no signal ends the run."""
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            if signal.getsignal(number) is not signal.SIG_IGN:  # nohup stays
-                self.before[number] = signal.signal(number, self._asked)
-
-    def release(self) -> None:
-        """Restore the old handlers of signals."""
-        for number, handler in self.before.items():
-            signal.signal(number, handler)
-        self.before.clear()
-
-    def _asked(self, _number: int, _frame: FrameType | None) -> None:
-        self.stop.ask()
-        if self.silent:
-            return
-        text = "stopping after the running step; interrupt again to stop waiting for it (its job goes on in Ganeti)"
-        with suppress(OSError, ValueError, RuntimeError):  # RuntimeError: in the middle of another line
-            complain("stopping at once" if self.stop.at_once else text, None)
+def tell_signal(stop: StopRequests) -> None:
+    """Tell what comes of a signal."""
+    text = "stopping after the running step; interrupt again to stop waiting for it (its job goes on in Ganeti)"
+    with suppress(OSError, ValueError, RuntimeError):  # RuntimeError: in the middle of another line
+        complain("stopping at once" if stop.at_once else text, None)
 
 
 # --- consent ---------------------------------------------------------------------------------------------------------

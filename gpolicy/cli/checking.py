@@ -21,7 +21,7 @@ from gpolicy.errors import ExitCode, InputError, UnreachableError, UsageError
 from gpolicy.findings import Accepted, Finding
 from gpolicy.json_values import json_text
 from gpolicy.opening import real_path
-from gpolicy.policy.files import policy_roots
+from gpolicy.policy.files import only_root, policy_roots
 from gpolicy.policy.source_file import SETTINGS_MISTAKE, Files
 from gpolicy.printable import as_text, count, wrapped, write_diff
 from gpolicy.report.forms import OWN_FORMS
@@ -352,22 +352,20 @@ def checked_policy(
     only_errors: bool = False,
     base: str = "",
 ) -> gpolicy.CheckedPolicy:
-    """Return the one policy at `path` with what check finds in it. Raise UsageError if there are several.
+    """Return the one policy at `path` with what check finds in it. Raise RequestError if there are several.
 
     `members` are the policies that it is checked beside; `only_errors`: errors are all that is asked. `base` is the
     commit that the change is compared with, if it is known.
     """
     from gpolicy.checking.checking import member_policy  # noqa: PLC0415 (other verbs need no rules)
 
-    roots = policy_roots(path)
-    if len(roots) > 1:
-        raise UsageError(f"{path} holds {len(roots)} policies: {', '.join(map(str, roots))}", hint="name one of them")
+    root = only_root(path)
     with working(f"checking {path}"):
-        member = (members or {}).get(real_path(roots[0]))
+        member = (members or {}).get(real_path(root))
         fleet = member.hits if member is not None else ()
 
         def checked(texts: Mapping[str, str] | None = None) -> list[gpolicy.CheckedPolicy]:
-            policy, today = member_policy(members or {}, roots[0], texts), reader_today()
+            policy, today = member_policy(members or {}, root, texts), reader_today()
             return [
                 gpolicy.check_policy(policy, state, today=today, together=fleet, only_errors=only_errors, texts=texts)
             ]
@@ -405,7 +403,7 @@ def _side_by_side(examinations: Sequence[Examination], processes: int) -> list[C
 
     line = StatusLine()
     shown = f"checking {count(len(examinations), 'policy', 'policies')}"
-    watcher = Watcher(lambda _: None, lambda _, __: None, lambda: line.show(shown))
+    watcher = Watcher(ticks=lambda: line.show(shown))
     jobs = [partial(_findings, item) for item in examinations]
     answers = work_side_by_side(jobs, most=processes, seconds=math.inf, watcher=watcher)
     line.show("")

@@ -71,7 +71,6 @@ def reports_of(work: Work, targets: Targets, forms: Collection[str]) -> list[fle
         seconds=targets.seconds,
         watcher=progress.watcher,
     )
-    progress.close()
     return [
         failure_of(target, item.reason) if isinstance(item, Failed) else pickle.loads(item)  # noqa: S301 (our copies')
         for target, item in zip(targets.targets, found, strict=True)
@@ -201,11 +200,11 @@ class ProgressLines:
 
     def __init__(self, names: Sequence[str], *, quiet: bool = False) -> None:
         self.names = names
-        self.watcher = Watcher(self._begins, self._ends, self._ticks)
         self._quiet = quiet
         self._running: dict[int, float] = {}
         self._done = 0
         self._line = StatusLine()
+        self.watcher = Watcher(self._begins, self._ends, self._ticks, partial(self._line.show, ""))
 
     def _begins(self, number: int) -> None:
         self._running[number] = time.monotonic()
@@ -213,17 +212,15 @@ class ProgressLines:
     def _ends(self, number: int, seconds: float) -> None:
         self._running.pop(number, None)
         self._done += 1
-        if not self._quiet:
+        if self._quiet:
+            self._line.show("")
+        else:
             self._line.say(f"{self._done}/{len(self.names)} {self.names[number]} ({seconds:.1f} s)")
 
     def _ticks(self) -> None:
         now = time.monotonic()
         names = [f"{self.names[number]} {now - began:.0f} s" for number, began in self._running.items()]
         self._line.show(f"{self._done} of {len(self.names)} clusters; {some(names, _MOST_RUNNING)}" if names else "")
-
-    def close(self) -> None:
-        """Erase the line that changes."""
-        self._line.show("")
 
 
 def run_metrics(work: Work, targets: Targets, verb: str, output: Path | None) -> int:
@@ -346,9 +343,7 @@ def look_at(targets: Sequence[Target], _names: Collection[str], *, seconds: floa
     """Return what each cluster says of itself, within so many seconds."""
     progress = ProgressLines([target.name for target in targets], quiet=True)
     jobs = [partial(_seen, target, seconds) for target in targets]
-    found = work_side_by_side(jobs, most=_AT_ONCE, seconds=seconds, watcher=progress.watcher)
-    progress.close()
-    return found
+    return work_side_by_side(jobs, most=_AT_ONCE, seconds=seconds, watcher=progress.watcher)
 
 
 def _seen(target: Target, seconds: float) -> Contact | Failed:

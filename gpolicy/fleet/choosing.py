@@ -1,5 +1,7 @@
 """Which clusters a run is about: by labels, by what changed in git, by shard; and the policies beside one."""
 
+from __future__ import annotations
+
 import os
 import re
 import time

@@ -31,11 +31,12 @@ class Failed:
 
 @dataclass(frozen=True, slots=True)
 class Watcher:
-    """Who is told that a job (by its number) begins and ends, after how many seconds; and, often, what still runs."""
+    """Who is told that a job (by its number) begins and ends, after how many seconds; often; and when all is over."""
 
-    begins: Callable[[int], None]
-    ends: Callable[[int, float], None]
-    ticks: Callable[[], None]
+    begins: Callable[[int], None] = lambda _: None
+    ends: Callable[[int, float], None] = lambda _, __: None
+    ticks: Callable[[], None] = lambda: None
+    closes: Callable[[], None] = lambda: None
 
 
 def work_side_by_side(
@@ -88,6 +89,7 @@ def results_as_they_come(
                 yield worker.number, result
             watcher.ticks()
     finally:
+        watcher.closes()
         for worker in idle:
             worker.end()
         for worker in running.values():

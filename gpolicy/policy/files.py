@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Final
 
 from gpolicy import opening
-from gpolicy.errors import InputError
+from gpolicy.errors import InputError, RequestError
 from gpolicy.findings import Finding, Span
 from gpolicy.policy.kinds import KIND_NAMES
 from gpolicy.policy.source_file import FILE_NOT_READ, NOT_A_POLICY, UNREADABLE_FILE, SourceFile
@@ -230,6 +230,14 @@ def policy_roots(path: Path) -> list[Path]:
     homes = sorted({file.parent for file in files if _has_cluster(file, within)})
     nested = any(below.is_relative_to(home) for home, below in pairwise(homes))  # what lies below follows at once
     return homes if len(homes) > 1 and not nested else [path]
+
+
+def only_root(path: Path) -> Path:
+    """Return the one policy at `path`. Raise RequestError if there are several."""
+    roots = policy_roots(path)
+    if len(roots) > 1:
+        raise RequestError(f"{path} holds {len(roots)} policies: {', '.join(map(str, roots))}", hint="name one of them")
+    return roots[0]
 
 
 def _has_cluster(file: Path, within: Boundary) -> bool:

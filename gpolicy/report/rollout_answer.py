@@ -1,7 +1,6 @@
 """The report of a roll-out: a table of its clusters, and each that has trouble."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Final
 
 from gpolicy.errors import ExitCode
@@ -10,33 +9,7 @@ from gpolicy.printable import Tone, count, some
 from gpolicy.provenance import Provenance
 from gpolicy.report.answer import Answer, Entries, Entry, Name, Section, Table
 from gpolicy.report.fleet_report import ClusterReport
-from gpolicy.rollout.rollout_run import COMPLETE, REVERTED, LookResult, PlanStage, RunResult
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RolledOut:
-    """One cluster at the end of a roll-out, or of the attempt. `outcome` and `look` are None where there was none."""
-
-    name: str
-    labels: Mapping[str, str]
-    wave: str
-    stage: PlanStage
-    plan: str
-    plan_digest: str
-    journal: str
-    outcome: RunResult | None = None
-    look: LookResult | None = None
-
-    @property
-    def troubles(self) -> tuple[str, ...]:
-        """What is wrong, in sentences."""
-        found = self.look.troubles if self.look else ()
-        return (self.outcome.message, *found) if self.outcome and self.outcome.exit_code else found
-
-    def is_finished(self, *, back: bool) -> bool:
-        """Return whether nothing is left to do with it: to carry a plan out, a look at the cluster is the last."""
-        return self.stage in REVERTED if back else self.stage in COMPLETE and self.look is not None
-
+from gpolicy.rollout.rollout_run import COMPLETE, LookResult, PlanStage, RolledOut, RunResult
 
 _RUN: Final = Shape(RunResult).with_keys(
     exit_code="exit_code",

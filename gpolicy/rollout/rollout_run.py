@@ -7,7 +7,7 @@ begun, which journal each of them has, and what the looks at them found. It has 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set as AbstractSet
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set as AbstractSet
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -233,6 +233,31 @@ class RunResult:
     hint: str = ""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RolledOut:
+    """One cluster at the end of a roll-out, or of the attempt. `outcome` and `look` are None where there was none."""
+
+    name: str
+    labels: Mapping[str, str]
+    wave: str
+    stage: PlanStage
+    plan: str
+    plan_digest: str
+    journal: str
+    outcome: RunResult | None = None
+    look: LookResult | None = None
+
+    @property
+    def troubles(self) -> tuple[str, ...]:
+        """What is wrong, in sentences."""
+        found = self.look.troubles if self.look else ()
+        return (self.outcome.message, *found) if self.outcome and self.outcome.exit_code else found
+
+    def is_finished(self, *, back: bool) -> bool:
+        """Return whether nothing is left to do with it: to carry a plan out, a look at the cluster is the last."""
+        return self.stage in REVERTED if back else self.stage in COMPLETE and self.look is not None
+
+
 class Hands(Protocol):
     """What a roll-out does with clusters, several at once. Results come in the order in which they are there."""
 
@@ -259,7 +284,7 @@ class RolloutRun:
     steps: Mapping[str, int]
     hands: Hands
     journal_file: Path
-    say: Callable[[Iterable[str]], None]
+    say: Callable[[str], None]
     direction: journals.Direction = journals.Direction.APPLY
     history: RolloutHistory | None = None
     seconds: float = 0.0
@@ -319,7 +344,7 @@ class RolloutRun:
                 unseen.update(action.clusters)
                 continue
             if self.seconds and not unseen.isdisjoint(action.clusters):
-                self.say([f"waiting {self.seconds:g} s before the look at this wave"])
+                self.say(f"waiting {self.seconds:g} s before the look at this wave")
                 for _ in range(int(self.seconds * 5) + 1):  # a first request to stop ends the pause: nothing runs
                     if self.stop.after_step:
                         return
@@ -341,7 +366,7 @@ class RolloutRun:
     def _tell(self, action: Action) -> None:
         what = "looking at wave" if action.is_look else "wave"
         number = self.waves.index(action.wave) + 1
-        self.say([f"{what} {number} of {len(self.waves)} ({action.wave.label}): {', '.join(action.clusters)}"])
+        self.say(f"{what} {number} of {len(self.waves)} ({action.wave.label}): {', '.join(action.clusters)}")
 
     def _carry(
         self,
@@ -371,8 +396,10 @@ class RolloutRun:
         told = {} if self.history is None else self.history.failed_jobs
         for cluster, look in self.hands.look(clusters, told):
             self.looks[cluster] = look
-            self.say(f"{cluster}: {text}" for text in (look.troubles or ("all is well",)))
-            self.say(f"{cluster}:   note: {text}" for text in look.notes)
+            for text in look.troubles or ("all is well",):
+                self.say(f"{cluster}: {text}")
+            for text in look.notes:
+                self.say(f"{cluster}:   note: {text}")
             found = {"troubles": look.troubles, "failed_jobs": look.failed_jobs}
             self._write(journal, LOOKED, {"cluster": cluster, **found})
 

@@ -12,8 +12,8 @@ from gpolicy.reference.blocks import Block, Heading, PageListing
 _ABOUT = (
     "For those who use gpolicy from Python. `import gpolicy` gives these names and no others; each is imported when it"
     " is used. [The guide](../guides/python.md) shows how they go together. Functions print nothing and read no clock;"
-    " those called `write_...` write files, and `apply_plan` alone changes a cluster. `working` of some is told what"
-    " they do: a function from a text to a context manager, which gives what takes the parts. Sizes are in MiB."
+    " those called `write_...` write files, and `apply_plan` and `roll_out` change clusters. `working` of some is told"
+    " what they do: a function from a text to a context manager, which gives what takes the parts. Sizes are in MiB."
 )
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from gpolicy.provenance import Provenance
-from gpolicy.report.rollout_answer import RolledOut, rollout_index, rollout_report
-from gpolicy.rollout.rollout_run import PlanStage
+from gpolicy.report.rollout_answer import rollout_index, rollout_report
+from gpolicy.rollout.rollout_run import PlanStage, RolledOut
 
 
 def _cluster(name: str, stage: PlanStage) -> RolledOut:

@@ -109,7 +109,7 @@ class Fleet:
             steps={name: len(one.plan.steps) for name, one in self.clusters.items()},
             hands=self,
             journal_file=self.whole,
-            say=self.said.extend,
+            say=self.said.append,
             direction=direction,
             history=known,
             seconds=self.seconds,

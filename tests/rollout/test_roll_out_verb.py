@@ -12,14 +12,17 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
+from dataclasses import replace
+from datetime import date
 from pathlib import Path
 from typing import Any
 
 import jsonschema
 import pytest
 
+import gpolicy as gp
 from tests.apply import pretend_rapi
 from tests.apply.pretend_ganeti import fails
 from tests.apply.pretend_rapi import PASSWORD, USER, Server
@@ -185,6 +188,38 @@ def test_plans_are_rolled_out_in_waves_and_taken_back(bench: Bench) -> None:
     assert (code, {item["stage"] for item in reports.values()}) == (FINE, {"taken back"})
     assert {name: server.ganeti.content() for name, server in bench.servers.items()} == before
     assert "a rollback of this roll-out has begun" in bench.apply("--resume").stderr
+
+
+def test_a_roll_out_from_python_asks_and_prints_nothing(bench: Bench, capfd: pytest.CaptureFixture[str]) -> None:
+    options = gp.SourceOptions(environ=bench.env, rapi_ca=bench.directory / "ca.pem", login="environment")
+    plans = [
+        gp.ApplyRequest(plan=bench.plans / f"{name}.json", destination=server.address, options=options)
+        for name, server in bench.servers.items()
+    ]
+    request = gp.RolloutRequest(
+        directory=bench.plans,
+        plans=tuple(gp.ClusterPlan(name=plan.plan.stem, request=plan) for plan in plans),
+        waves=(gp.RolloutWave("canary", ("ham",)), gp.RolloutWave("rest", ("ber", "cam"))),
+        today=date(2026, 11, 1),
+    )
+    asked: list[int] = []
+
+    def agree(previews: Mapping[str, gp.Preview], _: object) -> bool:
+        asked.extend(len(item.keys) for item in previews.values())
+        return len(asked) > 3
+
+    refused = gp.roll_out(request, agree=agree)
+    assert (refused.agreed, asked, bench.jobs()) == (False, [4, 4, 4], dict.fromkeys(NAMES, 0))
+    said: list[str] = []
+    done = gp.roll_out(request, agree=agree, say=lambda line, _: said.append(line))
+    assert {(item.stage, item.look is not None) for item in done.clusters} == {("done", True)}
+    assert said[0] == "wave 1 of 2 (canary): ham"
+    assert capfd.readouterr() == ("", "")
+    bench.expect_all_done()
+    with pytest.raises(gp.GpolicyError, match="has begun before"):
+        gp.roll_out(request, agree=agree)
+    with pytest.raises(gp.GpolicyError, match="must be in one wave"):
+        gp.roll_out(replace(request, waves=request.waves[:1]), agree=agree)
 
 
 def test_a_failure_in_the_second_wave_is_shown_resumed_and_all_is_done_once(bench: Bench) -> None:

@@ -45,7 +45,7 @@ class Worker:
         world.before(job)
         self.number, self.kind = number, job.func.__name__
         parent = world.machine.process
-        self.process = world.new_process(parent.machine, job.args[0].cluster.name, parent)
+        self.process = world.new_process(parent.machine, job.args[0].name, parent)
         world.machine.fork(self.process)
         own = [copy(item) if isinstance(item, SharedStopRequests) else item for item in job.args]
         self._job = partial(job.func, *own)

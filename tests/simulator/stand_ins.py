@@ -26,14 +26,14 @@ from types import SimpleNamespace
 from typing import Any, Final, Self
 
 import gpolicy.apply
-from gpolicy.cli import applying, rolling_out
+from gpolicy.cli import rolling_out
 from gpolicy.cli.targets import rollout_near
 from gpolicy.cluster import assembly, json_input, master, process, rapi, rapi_client
 from gpolicy.fleet import workers
 from gpolicy.plan import effects, plan_file
 from gpolicy.provenance import Provenance
 from gpolicy.rollout import rollout_run
-from gpolicy.use_cases import carrying_out
+from gpolicy.use_cases import carrying_out, rolling_out as use_case
 from tests.simulator.scenarios import PLANS
 from tests.simulator.simulated_children import Pipe
 from tests.simulator.simulated_machine import Machine
@@ -249,7 +249,7 @@ def _single(current: Callable[[], Machine]) -> Iterator[tuple[Any, str, Any]]:
     yield journal_file, "read_below", read_journal
     yield carrying_out, "lock_directory", locks
     yield lock, "_holder", holder
-    yield rolling_out, "lock_directory", locks
+    yield use_case, "lock_directory", lambda: locks(None)
     yield rolling_out, "rollout_near", lambda _: rollout_near(current().world.directory)
     yield rolling_out, "provenance_of", lambda _: Provenance("now")
     yield workers, "_Worker", _on(current, "worker")
@@ -273,7 +273,6 @@ def under_simulation(current: Callable[[], Machine], *, remembering: bool) -> It
             known = isinstance(value, type(os) | type) and value in library
             if known and not (module is rapi_client and value is socket):
                 put(module, name, library[value])
-    put(applying, "signal", library[signal])
     for module, name, value in (*_single(current), *(_remembering() if remembering else ())):
         put(module, name, value)
     try:

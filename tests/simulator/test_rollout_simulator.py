@@ -13,22 +13,23 @@ import pytest
 from gpolicy.apply import journals
 from gpolicy.apply.jobs import SharedStopRequests
 from gpolicy.apply.journals import ChainEnd, Direction, RunHistory
-from gpolicy.cli import rolling_out, rollout_members
+from gpolicy.cli import rolling_out
 from gpolicy.cluster.record import Record
 from gpolicy.fleet.named_clusters import RolloutWave
 from gpolicy.json_values import Shape
-from gpolicy.report.rollout_answer import RolledOut
 from gpolicy.rollout import rollout_run
 from gpolicy.rollout.rollout_run import (
     BEGUN,
     Action,
     LookResult,
     PlanStage,
+    RolledOut,
     RolloutRun,
     next_back,
     next_forward,
     stage_of,
 )
+from gpolicy.use_cases import rolling_out as use_case
 from tests.simulator.disturbances import modification
 from tests.simulator.rollout_simulation import RolloutSimulation
 from tests.simulator.simulation import seed_that_shows, simulate, violations
@@ -134,7 +135,7 @@ real_write = RolloutRun._write
 BROKEN: Final[dict[str, tuple[Any, str, Any, str, int]]] = {
     # what is broken, and how; what the simulator says, and a seed at which it does
     "waves": (rollout_run, "next_forward", look_at_nothing, "was looked at", 400),
-    "looks": (rollout_members, "look_at", all_is_well, "finds nothing wrong, and", 670),
+    "looks": (rollout_run, "look_at", all_is_well, "finds nothing wrong, and", 670),
     "stops": (SharedStopRequests, "after_step", False, "after somebody had asked to stop", 445),
     "orphans": (SharedStopRequests, "after_step", property(stop_alone), "after the roll-out was killed", 411),
     "trouble": (RolloutRun, "has_trouble", False, "after trouble with another", 410),
@@ -159,7 +160,7 @@ class Meddling(RolloutSimulation):
     """Nothing goes wrong but this: before each look somebody changes a value that the policy declares, not the plan."""
 
     def before(self, job: partial[Any]) -> None:
-        name, ratio = job.args[0].cluster.name, ("ipolicy", "vcpu-ratio")
+        name, ratio = job.args[0].name, ("ipolicy", "vcpu-ratio")
         self.site = self.sites[name]
         planned = {(change.object, change.path) for change in self.site.scenario.plan.changes}
         declared = [
@@ -172,7 +173,7 @@ class Meddling(RolloutSimulation):
 @pytest.mark.parametrize("compares", [True, False])
 def test_a_look_compares_with_the_policy(monkeypatch: pytest.MonkeyPatch, compares: bool) -> None:
     if not compares:
-        monkeypatch.setattr(rollout_members, "_with_policy", lambda *arguments: arguments[-1])
+        monkeypatch.setattr(use_case, "_with_policy", lambda *arguments: arguments[-1])
     report = simulate("14", of=Meddling, without=range(200))
     assert any("ipolicy.vcpu-ratio is not as the policy declares" in line for line in report.trace) is compares
     assert any("the policy declares another" in text for text in report.violations) is not compares

@@ -1,0 +1,422 @@
+"""A roll-out: plans of several clusters carried out in waves with consent, and each cluster looked at afterwards.
+
+What is done with one cluster is done in a process of its own, side by side with those of other clusters.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set as AbstractSet
+from dataclasses import dataclass, field, replace
+from datetime import date
+from functools import partial
+from pathlib import Path
+
+from gpolicy.apply import journals
+from gpolicy.apply.carrying import ApplyError
+from gpolicy.apply.jobs import SharedStopRequests, Signals, StopRequests
+from gpolicy.apply.lock import local_lock, lock_directory, lock_name
+from gpolicy.apply.plan_run import Intention, RefusedError, nothing_done, right_cluster
+from gpolicy.apply.work import FinalLook
+from gpolicy.checking.settings_tables import settings_for
+from gpolicy.cluster.json_input import read_bytes
+from gpolicy.cluster.state import ClusterState
+from gpolicy.drift.comparing import find_drift
+from gpolicy.errors import ExitCode, GpolicyError, InputError, RequestError
+from gpolicy.fleet.named_clusters import RolloutWave
+from gpolicy.fleet.workers import Failed, Result, Watcher, results_as_they_come
+from gpolicy.opening import real_path
+from gpolicy.plan.plan import Plan, policy_digest
+from gpolicy.plan.plan_file import read_plan
+from gpolicy.policy.files import only_root
+from gpolicy.policy.loading import load_policy
+from gpolicy.printable import Tone, some
+from gpolicy.progress import Working, quietly
+from gpolicy.rollout import rollout_run
+from gpolicy.rollout.rollout_run import LookResult, PlanStage, RolledOut, RolloutHistory, RunResult
+from gpolicy.use_cases.carrying_out import ApplyRequest, apply_plan, read_for, runner_for
+from gpolicy.use_cases.questions import check_policy
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterPlan:
+    """A cluster, by its name, and where its plan goes; `digest` is that of the file now.
+
+    A look compares the cluster with its `policy` as well. Raise InputError for a file that cannot be read.
+    """
+
+    name: str
+    request: ApplyRequest
+    policy: Path | None = None
+    labels: Mapping[str, str] = field(default_factory=dict)
+    digest: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        digest = f"sha256:{hashlib.sha256(read_bytes(self.request.plan)).hexdigest()}"
+        object.__setattr__(self, "digest", digest)
+
+    def journal(self) -> journals.RunHistory | None:
+        """Return what the journal beside the plan says, also if it is another plan's. Raise InputError if damaged."""
+        path = self.request.journal_file
+        data = journals.read_journal(path)
+        return None if data is None else journals.read_history(data, str(path))
+
+    def history(self) -> journals.RunHistory | None:
+        """Return what the journal of this plan says."""
+        journal = self.journal()
+        return journal if journal is not None and journal.plan_digest == self.digest else None
+
+    def run_request(self) -> ApplyRequest:
+        """Return the request for the next run: a plan that has not begun cannot be resumed, but begun."""
+        return replace(self.request, resume=self.request.resume and self.history() is not None)
+
+    def read_plan(self) -> Plan:
+        """Return the plan. Raise RefusedError if the file is not the one that was found."""
+        plan = read_plan(self.request.plan, self.request.signers)
+        if plan.digest != self.digest:
+            raise RefusedError(f"{self.request.plan} has changed since the roll-out began; nothing was done")
+        return plan
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preview:
+    """What a run is going to do with a cluster, and lines that it `said` so far; or why it cannot: `refusal`.
+
+    There is no `intention` if there is nothing to do. `error` is what the plan or the cluster was refused with.
+    """
+
+    plan: Plan | None = None
+    intention: Intention | None = None
+    said: tuple[tuple[str, Tone], ...] = ()
+    refusal: RunResult | None = None
+    error: ApplyError | None = None
+
+    @property
+    def keys(self) -> frozenset[str]:
+        """The keys of the tasks."""
+        return frozenset(task.key for task in self.intention.tasks) if self.intention else frozenset()
+
+
+Words = Callable[[GpolicyError], tuple[str, str | None]]
+"""Gives message and hint of an error."""
+
+Carry = Callable[[ClusterPlan, Callable[[Intention], bool], StopRequests], FinalLook | None]
+"""Carries out the plan of one cluster if that agrees, and may tell of it."""
+
+
+def carry_quietly(member: ClusterPlan, agree: Callable[[Intention], bool], stop: StopRequests) -> FinalLook | None:
+    """Carry out the plan of one cluster, and tell nobody."""
+    return apply_plan(member.run_request(), agree=agree, plan=member.read_plan(), stop=stop)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RolloutRequest:
+    """The plans to carry out, each in one of the waves. The journal of the whole is in `directory`.
+
+    `resume` continues a roll-out that was interrupted, `rollback` takes it back. Before the looks at a wave there is a
+    `pause`, in seconds; waivers that end before `today` are no longer in force. So many `jobs` plans are carried out at
+    once, and each cluster is read within `seconds`. `watch` gives who is told what runs. In the process of a cluster,
+    `carry` carries its plan out, `working` is told of looks, and `words` gives message and hint of an error.
+    """
+
+    directory: Path
+    plans: tuple[ClusterPlan, ...]
+    waves: tuple[RolloutWave, ...]
+    today: date
+    pause: float = 0.0
+    jobs: int = 1
+    seconds: float = 600.0
+    resume: bool = False
+    rollback: bool = False
+    watch: Callable[[Sequence[str]], Watcher] = lambda _: Watcher()
+    carry: Carry = carry_quietly
+    working: Working = quietly
+    words: Words = lambda error: (error.message, error.hint)
+
+    @property
+    def journal_file(self) -> Path:
+        """The journal of the whole."""
+        return self.directory / rollout_run.NAME
+
+
+def preview(member: ClusterPlan, whole: RolloutRequest) -> Preview:
+    """Return what is to be done. It does everything that a run does before it asks for consent."""
+    shown: list[Intention] = []
+    said: list[tuple[str, Tone]] = []
+
+    def keep(intention: Intention) -> bool:
+        shown.append(intention)
+        return False
+
+    def say(line: str, tone: Tone = Tone.ALARM) -> None:
+        said.append((line, tone))
+
+    try:
+        plan = member.read_plan()
+        apply_plan(member.run_request(), agree=keep, plan=plan, say=say, warn=say)
+    except ApplyError as error:
+        return Preview(said=tuple(said), refusal=outcome_of(error, whole.words), error=error)
+    except (GpolicyError, OSError) as error:
+        return Preview(refusal=outcome_of(error, whole.words))
+    if not shown:
+        say(f"nothing to do: the plan for cluster {plan.cluster} has no steps", Tone.PLAIN)
+    return Preview(plan=plan, intention=shown[0] if shown else None, said=tuple(said))
+
+
+def preview_untouched(member: ClusterPlan, whole: RolloutRequest) -> Preview:
+    """Return that nothing of a plan was done which had begun and has no journal; a refusal if anything was."""
+    try:
+        plan = member.read_plan()
+        if plan.steps:
+            runner = runner_for(member.request, plan, StopRequests())
+            state = runner.read()
+            right_cluster(plan, state)
+            nothing_done(plan, runner, state)
+    except (GpolicyError, OSError) as error:
+        return Preview(refusal=replace(outcome_of(error, whole.words), hint="its journal is gone: look at the cluster"))
+    return Preview(plan=plan, said=(("nothing to take back: the cluster is as the plan saw it", Tone.PLAIN),))
+
+
+def carry(member: ClusterPlan, shown: AbstractSet[str], stop: StopRequests, whole: RolloutRequest) -> RunResult:
+    """Run the plan, or take it back: no task but those that were `shown`."""
+    Signals(stop).catch()
+    try:
+        found = whole.carry(member, partial(_agree, shown), stop)
+    except (GpolicyError, OSError) as error:
+        return outcome_of(error, whole.words)
+    if found is None or found.good:
+        return RunResult(int(ExitCode.FINE))
+    return RunResult(int(ExitCode.FINDINGS), "the cluster is not as it should be after all steps")
+
+
+def _agree(shown: AbstractSet[str], intention: Intention) -> bool:
+    if {task.key for task in intention.tasks} <= shown:
+        return True
+    raise RefusedError("more is to be done than was shown; nothing was done", hint="begin the roll-out again")
+
+
+def look(member: ClusterPlan, told: AbstractSet[int], whole: RolloutRequest) -> LookResult:
+    """Look at the cluster after its plan: its changes, its policy, its guards, its jobs."""
+    try:
+        plan = member.read_plan()
+        runner = runner_for(member.request, plan, StopRequests())
+        with whole.working(f"reading {member.request.destination}"):
+            state = read_for(member.request, plan, runner)
+        found = rollout_run.look_at(plan, runner, state, member.history(), told)
+        if found.troubles or member.policy is None:
+            return found
+        return _with_policy(member.policy, plan, state, whole, found)
+    except (GpolicyError, OSError) as error:
+        return LookResult((f"cannot be looked at: {outcome_of(error, whole.words).message}",))
+
+
+def _with_policy(path: Path, plan: Plan, state: ClusterState, whole: RolloutRequest, found: LookResult) -> LookResult:
+    """Return a look with what differs from the policy as well, if the plan was made from just this policy."""
+    if not plan.part.is_whole:
+        return replace(found, notes=(*found.notes, "the plan is a part of the policy: the rest was not compared"))
+    try:
+        root = only_root(path)
+        with whole.working(f"checking {path}"):
+            policy = check_policy(load_policy(root), state, today=whole.today).policy
+    except GpolicyError as error:
+        return replace(found, notes=(*found.notes, f"its policy was not compared: {error.message}"))
+    if policy_digest(policy) != plan.policy_digest:
+        note = "the policy has changed since the plan was made: only the plan's changes were compared"
+        return replace(found, notes=(*found.notes, note))
+    settings = settings_for(policy.root or Path())
+    drift = find_drift(policy, state, today=whole.today, settings=settings).drift
+    return replace(found, troubles=tuple(f"{item.object} {item.name} is not as the policy declares" for item in drift))
+
+
+def outcome_of(error: GpolicyError | OSError, words: Words) -> RunResult:
+    """Return how a run ended that this error ended."""
+    if isinstance(error, GpolicyError):
+        message, hint = words(error)
+        return RunResult(int(error.exit_code), message, hint or "")
+    return RunResult(int(ExitCode.COULD_NOT_RUN), f"{error.filename or 'the system'}: {error.strerror or error}")
+
+
+Agree = Callable[[Mapping[str, Preview], Mapping[str, PlanStage]], bool]
+"""Gets what is to be done with each cluster with which anything is, and how far each plan is; says whether to do it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RolloutResult:
+    """What came of each cluster, and what was to be done.
+
+    `agreed`: there was consent; None: nobody was asked, as not every cluster can be begun. `error` is what ended a
+    roll-out that had begun.
+    """
+
+    clusters: tuple[RolledOut, ...]
+    previews: Mapping[str, Preview]
+    agreed: bool | None = None
+    error: GpolicyError | None = None
+
+
+def roll_out(
+    request: RolloutRequest,
+    *,
+    agree: Agree,
+    say: Callable[[str, Tone], None] = lambda _, __: None,
+    stop: SharedStopRequests | None = None,
+) -> RolloutResult:
+    """Carry out the plans of several clusters in waves, go on or take them back, if `agree` says so.
+
+    The first trouble ends it after the running steps, as `stop` may; `say` gets lines of progress. Raise GpolicyError,
+    with nothing done, if another roll-out of these plans is under way, or if journals do not fit the plans.
+
+    For example, `roll_out(request, agree=lambda previews, stages: True).clusters` says how far each plan is.
+    """
+    if sorted(item.name for item in request.plans) != sorted(name for wave in request.waves for name in wave.clusters):
+        raise RequestError("each cluster with a plan must be in one wave, and no other")
+    back = partial(replace, resume=request.resume, rollback=request.rollback)
+    members = {item.name: replace(item, request=back(item.request)) for item in request.plans}
+    hands, where = SideBySide(request, members, stop or SharedStopRequests()), request.directory
+    with local_lock(lock_directory(), lock_name("roll-out", str(real_path(where))), f"roll-out of {where}"):
+        return _run(hands, agree, say)
+
+
+def _run(hands: SideBySide, agree: Agree, say: Callable[[str, Tone], None]) -> RolloutResult:
+    """Find what is to be done, ask, and do it; the lock is held."""
+    request, members, journal = hands.request, hands.members, hands.request.journal_file
+    digests = {name: member.digest for name, member in members.items()}
+    history = rollout_run.rollout_history(journal, digests, resume=request.resume, rollback=request.rollback)
+    earlier = history if history is not None and not history.is_of(digests) else None
+    history = None if earlier is not None else history
+    _refuse_other_journals(hands, history)
+    previews = _previews(hands, history)
+    refused = {name: found.refusal for name, found in previews.items() if found.refusal is not None}
+    run = rollout_run.RolloutRun(
+        waves=request.waves,
+        plans=digests,
+        steps={name: _steps(item, previews.get(name)) for name, item in members.items()},
+        hands=hands,
+        journal_file=journal,
+        say=lambda line: say(line, Tone.PLAIN),
+        direction=journals.Direction.ROLLBACK if request.rollback else journals.Direction.APPLY,
+        history=history,
+        seconds=request.pause,
+        stop=hands.stop,
+        outcomes=dict(refused),
+    )
+    agreed, problem = None, None
+    if request.rollback or not refused:
+        agreed = agree(previews, run.stages())
+    if agreed:
+        hands.shown = {name: found.keys for name, found in previews.items()}
+        if earlier is not None:
+            kept = journals.set_aside(journal, next(iter(earlier.plans.values()), ""))
+            say(f"{journal} was the journal of earlier plans; it is kept as {kept.name}", Tone.ALARM)
+        try:
+            run.go()
+        except GpolicyError as error:
+            problem = error
+    stages = run.stages()
+    clusters = [
+        RolledOut(
+            name=name,
+            labels=members[name].labels,
+            wave=wave.label,
+            stage=stages[name],
+            plan=str(members[name].request.plan),
+            plan_digest=digests[name],
+            journal=str(members[name].request.journal_file),
+            outcome=run.outcomes.get(name),
+            look=run.looks.get(name),
+        )
+        for wave in request.waves
+        for name in wave.clusters
+    ]
+    return RolloutResult(clusters=tuple(clusters), previews=previews, agreed=agreed, error=problem)
+
+
+def _refuse_other_journals(hands: SideBySide, history: RolloutHistory | None) -> None:
+    """Raise if journals of clusters are not those of this roll-out, or are gone."""
+    members = hands.members
+    found = {name: member.journal() for name, member in members.items()}
+    if hands.request.resume or hands.request.rollback:
+        others = [name for name, item in found.items() if item and item.plan_digest != members[name].digest]
+        if others:
+            message = f"the plan that was begun is another one than is there now: {some(others)}"
+            raise RequestError(message, hint="put the plan back, or make fresh plans of all clusters")
+    if history is not None:
+        ids = {name: item.id if item else None for name, item in found.items()}
+        if lost := rollout_run.lost_journals(history, ids):
+            message = f"the journals of these clusters are gone, or are others than the roll-out saw: {some(lost)}"
+            raise InputError(message, hint="put them back, or look at the clusters and make fresh plans")
+
+
+def _previews(hands: SideBySide, history: RolloutHistory | None) -> dict[str, Preview]:
+    """Return what is to be done with each cluster with which anything is."""
+    stages = {name: rollout_run.stage_of(1, member.history()) for name, member in hands.members.items()}
+    if not hands.request.rollback:
+        return hands.previews([name for name in stages if stages[name] not in rollout_run.COMPLETE], frozenset())
+    begun = history.begun if history is not None else frozenset()
+    untouched = frozenset(name for name in stages if stages[name] is PlanStage.UNTOUCHED and name in begun)
+    left = [name for name in stages if stages[name] not in rollout_run.REVERTED]
+    return hands.previews([*left, *untouched], untouched)
+
+
+def _steps(member: ClusterPlan, found: Preview | None) -> int:
+    """Return the number of steps, 1 for any number of a plan that has begun: it has steps."""
+    return 1 if member.history() is not None or found is None or found.plan is None else len(found.plan.steps)
+
+
+@dataclass(slots=True)
+class SideBySide:
+    """The hands of a roll-out. `shown` are the keys of the tasks that were consented to, by cluster."""
+
+    request: RolloutRequest
+    members: Mapping[str, ClusterPlan]
+    stop: StopRequests
+    shown: Mapping[str, AbstractSet[str]] = field(default_factory=dict)
+
+    def history(self, cluster: str) -> journals.RunHistory | None:
+        """Return what the journal of the cluster's plan says."""
+        return self.members[cluster].history()
+
+    def previews(self, clusters: Sequence[str], untouched: AbstractSet[str]) -> dict[str, Preview]:
+        """Return what is to be done with clusters; of the `untouched`, whether nothing was done indeed."""
+        ways = [preview_untouched if name in untouched else preview for name in clusters]
+        jobs = [partial(way, self.members[name], self.request) for way, name in zip(ways, clusters, strict=True)]
+        found = {}
+        for name, result in self._each(clusters, jobs):
+            failed = RunResult(int(ExitCode.COULD_NOT_RUN), result.reason) if isinstance(result, Failed) else None
+            found[name] = Preview(refusal=failed) if isinstance(result, Failed) else result
+        return found
+
+    def carry(self, clusters: Sequence[str], may_begin: Callable[[str], bool]) -> Iterator[tuple[str, RunResult]]:
+        """Run the plans of clusters, or take them back."""
+        jobs = [
+            partial(carry, self.members[name], self.shown.get(name, frozenset()), self.stop, self.request)
+            for name in clusters
+        ]
+        for name, result in self._each(clusters, jobs, may_begin):
+            yield name, RunResult(int(ExitCode.FINDINGS), result.reason) if isinstance(result, Failed) else result
+
+    def look(self, clusters: Sequence[str], told: Mapping[str, AbstractSet[int]]) -> Iterator[tuple[str, LookResult]]:
+        """Look at clusters."""
+        jobs = [partial(look, self.members[name], told.get(name, frozenset()), self.request) for name in clusters]
+        for name, result in self._each(clusters, jobs):
+            yield name, LookResult((f"cannot be looked at: {result.reason}",)) if isinstance(result, Failed) else result
+
+    def _each(
+        self,
+        clusters: Sequence[str],
+        jobs: Sequence[Callable[[], Result]],
+        may_begin: Callable[[str], bool] | None = None,
+    ) -> Iterator[tuple[str, Result | Failed]]:
+        """Do a job for each cluster: one that `may_begin` is about takes as long as it takes, others only read."""
+        begins = may_begin or (lambda _: True)
+        results = results_as_they_come(
+            jobs,
+            most=max(self.request.jobs, 4) if may_begin is None else self.request.jobs,
+            seconds=self.request.seconds if may_begin is None else math.inf,
+            watcher=self.request.watch(clusters),
+            may_begin=lambda number: begins(clusters[number]),
+            alone=True,
+        )
+        for number, result in results:
+            yield clusters[number], result
