@@ -392,7 +392,7 @@ def history_for(plan: Procedure, path: Path, *, resume: bool, rollback: bool) ->
     """Return what the journal at `path` says of this plan, None for a first run.
 
     Raise RequestError when the run that is asked for does not follow from it. A journal of another plan is not judged
-    here: `History.plan_digest` differs.
+    here: `RunHistory.plan_digest` differs.
     """
     hint = f"name the journal of its runs with {argument('journal_file')} FILE"
     data = read_begun(path, resume=resume, rollback=rollback, hint=hint)

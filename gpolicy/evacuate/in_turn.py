@@ -14,7 +14,7 @@ from gpolicy.allocator.instance_moves import InstanceMove, MoveKind
 from gpolicy.allocator.merge import ALLOW_MIGRATION_PREFIX, MIGRATION_PREFIX, Cluster, tagged_values, tags_of
 from gpolicy.allocator.placement import Nodes
 from gpolicy.analysis.allocator_input import require
-from gpolicy.analysis.basis import node_uses, origin_of
+from gpolicy.analysis.basis import origin_of
 from gpolicy.analysis.health import LocationFacts
 from gpolicy.analysis.loaded_state import basis_notes, load_state
 from gpolicy.cluster.state import ClusterState
@@ -68,6 +68,7 @@ def find_waves(
     waves = _find_waves(state, request, list(order), upgrade, tell, stop)
     softly, exhaustive = None, not stop.is_over()
     if any(wave.halted for wave in waves) and not request.ignore_soft_errors:
+        # a second search, as long as the first: whether --ignore-soft-errors would stop fewer
         forced = _find_waves(state, replace(request, ignore_soft_errors=True), list(order), upgrade, tell, stop)
         softly = sum(len(wave.halted) for wave in forced)
     return WavesReport(
@@ -85,8 +86,6 @@ def find_waves(
         notes=(*basis_notes(loaded.settled, loaded.whole.cluster, declared=request.declared), *notes),
         what_if=state.supposed,
         unknown=loaded.settled.unknown,
-        nodes_before=node_uses(state, loaded.whole.cluster.nodes.values()),
-        nodes_after=node_uses(state, loaded.whole.cluster.nodes.values()),
     )
 
 
@@ -200,12 +199,13 @@ def _fill_wave(clearing: Clearing, first: int, left: Iterable[int]) -> tuple[Cle
     here, refused = _join(clearing, clearing.clear_alone(first), left, careful=False)
     if len(here.closed) == 1 or not clearing.newly_homeless(here):
         return here, refused
-    here, refused, most, in_vain = clearing.clear_alone(first), dict[int, str](), 1, 0
+    here, refused = clearing.clear_alone(first), dict[int, str]()
+    most, in_vain = 1, 0  # how many are tried at once; how many in a row were refused
     while left:
         part = left[:most]
         there, these = _join(clearing, here, part, careful=len(part) == 1)
         if len(part) > 1 and clearing.newly_homeless(there):
-            most = len(part) // 2
+            most = len(part) // 2  # fewer of the same may be allowed
             continue
         here, left, refused = there, left[len(part) :], {**refused, **these}
         if clearing.start.unmirrored:

@@ -1,6 +1,6 @@
 """A plan: what to change on a cluster so that it becomes what a policy declares; and the plan as JSON.
 
-`gpolicy plan -o` writes that JSON, and other programs rely on it. `plan_file` reads it. The form is a contract,
+`gpolicy plan --save` writes that JSON, and other programs rely on it. `plan_file` reads it. The form is a contract,
 described by `schemas/output/plan.json`.
 """
 

@@ -416,7 +416,7 @@ class SideBySide:
             seconds=self.request.seconds if may_begin is None else math.inf,
             watcher=self.request.watch(clusters),
             may_begin=lambda number: begins(clusters[number]),
-            alone=True,
+            alone=True,  # a run changes signals and prints
         )
         for number, result in results:
             yield clusters[number], result
