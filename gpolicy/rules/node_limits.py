@@ -12,6 +12,7 @@ from gpolicy.cluster.state import LiveNode, Resources
 from gpolicy.cluster.terms import VolumeSize, VolumeTerms
 from gpolicy.cluster.volume_pools import VolumePool, VolumePools, volume_pools
 from gpolicy.findings import Located, Related, Role, Span
+from gpolicy.ganeti.amounts import SIZE_STEP_MIB
 from gpolicy.ganeti.htools_reading import hail_parameters
 from gpolicy.ganeti.vocabulary import HYPERVISORS, Path
 from gpolicy.policy.model import ClusterPolicy, GroupPolicy, Hardware, Leaf
@@ -109,7 +110,8 @@ class Excess:
         """
         slip = (item.finding.hint for item in context.found_with(Role.OVERLAP) if item.finding.span == self.place)
         size = most // self.disks
-        size -= size % 1024 if self.parameter in SPARED and size >= 100 * 1024 else 0
+        if self.parameter in SPARED:
+            size -= size % (1024 if size >= 100 * 1024 else SIZE_STEP_MIB)  # else Ganeti rounds it up, above the limit
         bounds = "min and max" if self.pair.minimum[self.parameter] > size else "the maximum"
         return next(
             slip, f"lower {bounds} to {amount(self.parameter, size)} or less" if size > 0 else "lower the maximum"
