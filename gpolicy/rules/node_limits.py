@@ -106,16 +106,19 @@ class Excess:
     def cure(self, context: Context, most: int) -> str:
         """Return what parts the number from a limit of `most`, so that no other rule is against it.
 
-        A slip that makes sizes overlap is the likelier one. Large sizes are in whole GiB: they are easier to read.
+        A slip that makes sizes overlap is the likelier one.
         """
         slip = (item.finding.hint for item in context.found_with(Role.OVERLAP) if item.finding.span == self.place)
-        size = most // self.disks
-        if self.parameter in SPARED:
-            size -= size % (1024 if size >= 100 * 1024 else SIZE_STEP_MIB)  # else Ganeti rounds it up, above the limit
+        size = writable(self.parameter, most // self.disks)
         bounds = "min and max" if self.pair.minimum[self.parameter] > size else "the maximum"
         return next(
             slip, f"lower {bounds} to {amount(self.parameter, size)} or less" if size > 0 else "lower the maximum"
         )
+
+
+def writable(parameter: str, most: int) -> int:
+    """Return the greatest number up to `most` that Ganeti takes as it is; large sizes in whole GiB, to be read."""
+    return most - most % (1 if parameter not in SPARED else 1024 if most >= 100 * 1024 else SIZE_STEP_MIB)
 
 
 def excesses_by_group(context: Context) -> dict[str, tuple[Excess, ...]]:
