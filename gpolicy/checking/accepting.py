@@ -86,13 +86,17 @@ class Waivers:
                 is_known = any(fnmatchcase(label, waiver.where) for label in labels)
                 is_known = is_known or any(_is_about(waiver.where, file) for file in files)
                 why = "the waiver is not needed" if is_known else "no object and no file is called that"
-                message = f"{info.code} {info.name} finds nothing at {waiver.where!r}: {why}"
                 fix = self._removal(waiver) if is_known else None
                 bare = waiver.where.rpartition("/")[2]  # without its kind, or with another word for that
                 same = next((label for label, name in labels.items() if name == bare), waiver.where)
                 near = None if is_known else closest(same, [*labels, *files])
                 hint = f"Did you mean `{near}`?" if near else "remove the waiver, or correct its `where`"
                 hint = "remove the waiver" if is_known else hint
+                others = {item.label for item in self._open[info.key]} if is_known else set()
+                if len(others) == 1 and (near := others.pop()):
+                    why, fix = f"it is found at {near}", None
+                    hint = f"is `where: {near}` meant? Else remove the waiver"
+                message = f"{info.code} {info.name} finds nothing at {waiver.where!r}: {why}"
                 finding = WAIVER_UNUSED.finding(message, waiver.span, hint=hint, fix=fix)
                 yield self._with_meant(finding, info.key, near or waiver.where)
             elif number in self._used and first.setdefault((info.key, waiver.where), waiver) is not waiver:

@@ -34,6 +34,13 @@ Schema = Mapping[str, Any]
 SCHEMAS: Final = ("items", "contains", "additionalProperties", "propertyNames", "not", "if", "then", "else")
 REFERENCE: Final = "#/definitions/"
 _PLAINER: Final = "write a plainer one"
+_KINDS: Final[Mapping[type, str]] = {  # bool is an int, too
+    bool: "true or false",
+    **dict.fromkeys((int, float), "a number"),
+    str: "a text",
+    list: "a list",
+    dict: "a table",
+}
 _DEFINE: Final = "write it below `definitions` of the schema"
 
 
@@ -51,6 +58,21 @@ Mistake = tuple[Pointer, str, str]
 """A place in a schema, what is wrong there so that the schema is useless, and what to do."""
 Judgement = tuple[list[Mistake], list[tuple[int, Breach]]]
 """What is wrong with a schema, or else what breaks it, each with the number of its value."""
+
+
+def never_is(kind: str, constant: Any) -> str:
+    """Return what to write in place of a constant that no value of a kind is; nothing if a value may be it."""
+    if kind in ("", _kind_of(constant) or kind):
+        return ""
+    with suppress(ValueError):
+        if isinstance(constant, str) and _kind_of(json.loads(constant)) == kind:
+            return f"write {constant} without quotes"
+    return f"write {kind}"
+
+
+def _kind_of(value: Any) -> str:
+    """Return what kind of value one is, as house_rules.toml calls it; nothing for null."""
+    return next((word for form, word in _KINDS.items() if isinstance(value, form)), "")
 
 
 def children(schema: Schema) -> Iterator[tuple[Pointer, Any]]:

@@ -12,6 +12,7 @@ from gpolicy.cluster.state import LiveNode, Resources
 from gpolicy.cluster.terms import VolumeSize, VolumeTerms
 from gpolicy.cluster.volume_pools import VolumePool, VolumePools, volume_pools
 from gpolicy.findings import Located, Related, Role, Span
+from gpolicy.ganeti.amounts import SIZE_STEP_MIB
 from gpolicy.ganeti.htools_reading import hail_parameters
 from gpolicy.ganeti.vocabulary import HYPERVISORS, Path
 from gpolicy.policy.model import ClusterPolicy, GroupPolicy, Hardware, Leaf
@@ -105,15 +106,19 @@ class Excess:
     def cure(self, context: Context, most: int) -> str:
         """Return what parts the number from a limit of `most`, so that no other rule is against it.
 
-        A slip that makes sizes overlap is the likelier one. Large sizes are in whole GiB: they are easier to read.
+        A slip that makes sizes overlap is the likelier one.
         """
         slip = (item.finding.hint for item in context.found_with(Role.OVERLAP) if item.finding.span == self.place)
-        size = most // self.disks
-        size -= size % 1024 if self.parameter in SPARED and size >= 100 * 1024 else 0
+        size = writable(self.parameter, most // self.disks)
         bounds = "min and max" if self.pair.minimum[self.parameter] > size else "the maximum"
         return next(
             slip, f"lower {bounds} to {amount(self.parameter, size)} or less" if size > 0 else "lower the maximum"
         )
+
+
+def writable(parameter: str, most: int) -> int:
+    """Return the greatest number up to `most` that Ganeti takes as it is; large sizes in whole GiB, to be read."""
+    return most - most % (1 if parameter not in SPARED else 1024 if most >= 100 * 1024 else SIZE_STEP_MIB)
 
 
 def excesses_by_group(context: Context) -> dict[str, tuple[Excess, ...]]:

@@ -56,6 +56,18 @@ def test_what_a_waiver_was_most_likely_meant_for_follows_from_its_mistake(tmp_pa
     assert (found.code, codes(found.consequences)) == ("GP903", ["GP509"])
 
 
+def test_what_is_found_at_one_other_place_may_be_meant(tmp_path: Path) -> None:
+    other = "---\ngpolicy: v1\nkind: NodeGroup\nname: {}\n"
+    text = gold(waiver(where="group/silver")) + other.format("silver")
+    (found,) = check(text, tmp_path)
+    hint = "is `where: group/gold` meant? Else remove the waiver"
+    assert found.message.endswith("finds nothing at 'group/silver': it is found at group/gold")
+    assert (found.code, found.hint, found.fix) == ("GP902", hint, None)
+    assert codes(found.consequences) == ["GP509"]
+    several = text + other.format("bronze") + "ipolicy: {vcpu-ratio: 1}\ntags: ['htools:nlocation:rack']\n"
+    assert codes(check(several, tmp_path)) == ["GP509", "GP902", "GP509"]
+
+
 def test_a_waiver_of_a_bare_name_is_told_the_object_and_stays(tmp_path: Path) -> None:
     for where in ("gold", "groups/gold"):
         (unused,) = check(gold(waiver(where=where)), tmp_path)

@@ -12,7 +12,6 @@ from gpolicy.checking.pairs import Pair, amount, comparable
 from gpolicy.checking.rule import Hit, Same, When, error, hit, information, see, warning
 from gpolicy.cluster.terms import VolumeSize
 from gpolicy.findings import Located, Related, Role, Span
-from gpolicy.ganeti.amounts import SIZE_STEP_MIB
 from gpolicy.ganeti.vocabulary import MAX_DISKS, Path
 from gpolicy.policy.model import GroupPolicy, Hardware, Leaf
 from gpolicy.printable import count as in_words
@@ -49,8 +48,7 @@ def disk_size_not_whole_spindles(context: Context) -> Iterator[Hit]:
             most = volume.largest_disk(max(pair.maximum["spindle-use"] // disks, 1))
             sizes = [volume.largest_disk(count) for count in (volumes - 1, volumes) if count]
             sizes = [size for size in sizes if pair.minimum["disk-size"] <= size <= most] or sizes
-            # sizes that Ganeti takes as they are; large ones in whole GiB: easier to read, within the tolerance
-            sizes = [size - size % (1024 if size >= 100 * 1024 else SIZE_STEP_MIB) for size in sizes]
+            sizes = [node_limits.writable("disk-size", size) for size in sizes]
             hint = f"write a maximum of {' or '.join(amount('disk-size', item) for item in sizes)}"
             part = replace(volume, smallest=volume.smallest // (hardware.volume_count or 1))
             if (
@@ -158,14 +156,15 @@ def spindles_without_exclusive_storage(context: Context) -> Iterator[Hit]:
 def nothing_left_for_node(context: Context) -> Iterator[Hit]:
     for group, _, hardware in exclusive_groups(context):
         for share in node_limits.shares(context, group, hardware):
-            name, most = share.parameter, amount(share.parameter, int(share.most))
+            name = share.parameter
             for pair in comparable(context.pairs(group)):
                 wanted = pair.maximum[name]
                 if share.usable < wanted <= share.whole:  # more than that is GP212
                     message = f"{pair.title}: {name} {amount(name, wanted)} of {amount(name, share.whole)}"
                     message += f" leaves nothing {_for_whom(share, wanted)}"
-                    at_most = f"less than {most}" if name in node_limits.SPARED else f"{most} or less"
-                    hint = f"lower {'min and max' if pair.minimum[name] > share.usable else 'the maximum'} to {at_most}"
+                    most = amount(name, node_limits.writable(name, share.usable))
+                    hint = f"lower {'min and max' if pair.minimum[name] > share.usable else 'the maximum'}"
+                    hint += f" to {most} or less"
                     if not share.kept and name == "memory-size":
                         hint = "lower the maximum; say in hv_state what the node keeps (mem_node)"
                     yield hit(group, message, pair.at("max", name), hint, share.places)
@@ -197,8 +196,8 @@ def share_fits_less_often(context: Context) -> Iterator[Hit]:
                     message = f"{pair.title}: {times} times {name} {amount(name, size)} are {more} a node gives"
                     message += f" ({amount(name, left)}): it fits {'once' if fits == 1 else f'{fits} times'}"
                     message += ", since some must stay free" if more == "all" else ""
-                    below = "less than" if name in node_limits.SPARED and left % times == 0 else "at most"
-                    hint = f"one of {times} equal parts is {below} {amount(name, left // times)}"
+                    most = amount(name, node_limits.writable(name, share.usable // times))
+                    hint = f"one of {times} equal parts is at most {most}"
                     yield hit(group, message, pair.at(bound, name), hint, share.places)
 
 

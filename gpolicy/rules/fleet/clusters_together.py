@@ -14,6 +14,7 @@ from gpolicy.checking.rule import Fleet, Hit, When, error, hit, information, pla
 from gpolicy.checking.tags import share_nodes
 from gpolicy.findings import Located, Severity, Span
 from gpolicy.ganeti.vocabulary import Path
+from gpolicy.guessing import closest
 from gpolicy.policy.files import relative_path
 from gpolicy.policy.model import INHERIT, Declared, Leaf, Policy, ends, is_glob, matches, written_out
 from gpolicy.printable import listed, some
@@ -206,16 +207,18 @@ def _forgotten_bases(fleet: Fleet, members: Sequence[int]) -> Iterator[Hit]:
 
 
 def _renamed_groups(fleet: Fleet, members: Sequence[int]) -> Iterator[Hit]:
-    """Yield groups that alone extend a group of a base under another name, and so lose its guards and tests."""
+    """Yield groups that alone, or alone with almost its name, extend a group of a base, and lose its guards."""
     uses = {number: list(_about_groups(fleet.policies[number])) for number in members}
     about = {group.value: name for each in uses.values() for name, group in each if group}
     for number, own in uses.items():
         groups = fleet.policies[number].groups
         entries = [(base, group) for group in groups.values() for base in _bases_named(group)]
         times = Counter(base for base, _ in entries)
+        near = Counter(base for base, group in entries if closest(group.name, [base.rpartition("#")[2]]))
         for base, group in entries:
             file, _, name = base.rpartition("#")
-            lost = about.get(name) if name not in groups and times[base] == 1 else None
+            is_slip = near[base] == 1 and closest(group.name, [name])
+            lost = about.get(name) if name not in groups and (times[base] == 1 or is_slip) else None
             if lost and real_file(lost.span.file) == file and lost.value not in {item.value for item, _ in own}:
                 message = f"{lost.value} of this base is about group {name}, and so not about {group.name}"
                 hint = f"call it {name}, as other clusters do; or write the same for {group.name}"

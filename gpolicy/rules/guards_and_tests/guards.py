@@ -138,7 +138,10 @@ def _most(context: Context, group: GroupPolicy, pair: Pair) -> Iterator[tuple[st
     if hardware is None:
         return
     if hardware.memory and largest["memory-size"]:
-        yield "memory", hardware.memory.value // largest["memory-size"]
+        cluster = context.policy.cluster
+        limits = {**(cluster.limits if cluster else {}), **group.limits}
+        times = limits["oversubscription"].value if "oversubscription" in limits else 1
+        yield "memory", int(hardware.memory.value * times // largest["memory-size"])
     ratio = context.effective(group, VCPU_RATIO)
     if hardware.cpus and ratio and largest["cpu-count"]:
         yield "CPUs", int(hardware.cpus.value * ratio.number // largest["cpu-count"])

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from gpolicy.checking.context import MINMAX, Context
 from gpolicy.checking.rule import Hit, When, error, hit, see, warning
-from gpolicy.checking.value_schema import REFERENCE, Breach, Judgement, children, judge
+from gpolicy.checking.value_schema import REFERENCE, Breach, Judgement, children, judge, never_is
 from gpolicy.cluster.terms import STATES
 from gpolicy.data import read_data
 from gpolicy.findings import AMBIGUOUS, HOUSE_CODE, Located, Related, RuleInfo, Span
@@ -35,15 +35,6 @@ _TERMS: Final = ("limits", "physical_volumes", "hardware")
 _OF_THE_SAME: Final = {"allOf", "anyOf", "oneOf", "not", "if", "then", "else"}
 """Keywords whose schemas are about the same value as the one that they stand in."""
 _SAID: Final = read_data("house_rules.toml")
-_NUMBER, _TEXT, _LIST, _TABLE = "a number", "a text", "a list", "a table"
-_KINDS: Final = {
-    **dict.fromkeys((Type.INT, Type.SIZE, Type.MIB, Type.FLOAT), _NUMBER),
-    **dict.fromkeys((Type.STRING, Type.CHOICE), _TEXT),
-    **dict.fromkeys((Type.LIST, Type.SET, Type.MINMAX, Type.UID_RANGES), _LIST),
-    Type.DICT: _TABLE,
-    Type.BOOL: "true or false",
-}
-_KINDS_OF_FACTS: Final = {"name": _TEXT, "group": _TEXT, "tags": _LIST, "nodes": _LIST}
 
 
 def known_values(kind: str) -> dict[str, None]:
@@ -99,10 +90,15 @@ def _idle_keywords(
     choices = parameter.choices if parameter is not None and parameter.type is Type.CHOICE else ()
     wanted = [("const", schema["const"])] if "const" in schema else []
     wanted += [("enum", word) for word in schema.get("enum", ())]
+    kind = _SAID["facts"].get(name) or (_SAID["types"][parameter.type] if parameter is not None else "")
+    remedies = [never_is(kind, word) for _, word in wanted]
+    if remedies and all(remedies):
+        keyword, word = wanted[0]
+        yield (*place, keyword), f"{name} is {kind}, and never {clipped(json.dumps(word), 60)}", remedies[0]
+        return
     for keyword, word in wanted if choices else ():
         if word not in choices:
             yield (*place, keyword), f"{name} is never {str(word)!r}", did_you_mean_one_of(str(word), "values", choices)
-    kind = _KINDS_OF_FACTS.get(name) or (_KINDS[parameter.type] if parameter is not None else "")
     sensible = sensible_range(tuple(name.split(".")))
     least = (1024 if name.startswith("hardware.") else sensible.least) if sensible and sensible.unit == MIB else 0
     for keyword in ("minimum", "maximum"):
@@ -318,7 +314,11 @@ def rule_keyword_idle(context: Context) -> Iterator[Hit]:
             hint = "write `required` or `properties`"
             yield _hit(house_rule, "its schema demands nothing", _at(house_rule, ()), hint)
         for pointer, what, hint in idle_parts(house_rule):
-            yield _hit(house_rule, what, _at(house_rule, pointer), hint)
+            named = what.partition(" ")[0] + " "
+            same = (item.finding for item in context.found_by(HOUSE_CODE) if pointer[-1] in ("const", "enum"))
+            broken = tuple(item for item in same if item.key == house_rule.word and item.hint.startswith(named))
+            found = _hit(house_rule, what, _at(house_rule, pointer), hint)
+            yield replace(found, finding=replace(found.finding, consequences=broken))
 
 
 @warning("GP953", when=When.WHOLE)

@@ -259,6 +259,8 @@ OWN_GUARD = "---\ngpolicy: v1\nkind: Guards\nguards:\n  - {name: survive, group:
         (HEIR.format("general") + HEIR.format("more"), []),
         (HEIR.format("web") + HEIR.format("db"), []),  # a base for several groups
         (HEIR.format("generell") + OWN_GUARD, []),
+        (HEIR.format("generell") + HEIR.format("memory"), ["GP834"]),
+        (HEIR.format("general-a") + HEIR.format("general-b"), []),
     ],
 )
 def test_a_group_that_extends_the_group_of_a_guard_under_another_name(

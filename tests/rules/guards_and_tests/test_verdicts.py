@@ -106,3 +106,14 @@ def test_many_and_large_tests_take_no_time(tmp_path: Path) -> None:
 )
 def test_guards_of_all_groups(guard: str, wanted: list[str], tmp_path: Path) -> None:
     assert codes(check(f"{GROUP}---\n{HEAD}Guards\nguards:\n  - {{name: room, {guard}}}\n", tmp_path)) == wanted
+
+
+@pytest.mark.parametrize("where", ["cluster", "group"])
+@pytest.mark.parametrize(("most", "wanted"), [(12, []), (13, ["GP805"])])
+def test_memory_that_may_be_over_subscribed_is_in_a_guard(
+    where: str, most: int, wanted: list[str], tmp_path: Path
+) -> None:
+    limits = "limits: {oversubscription: 1.5}\n"
+    group = GROUP + (limits if where == "group" else f"---\n{HEAD}Cluster\nname: c.example.org\n{limits}")
+    text = f"{group}---\n{HEAD}Guards\nguards:\n  - {{name: room, at_least: {most}}}\n"
+    assert codes(check(text, tmp_path)) == wanted

@@ -13,7 +13,7 @@ from gpolicy.checking.checking import Checker
 from gpolicy.checking.consequences import one_for_each_missing
 from gpolicy.checking.settings_tables import Overrides, settings_for, settings_of_each
 from gpolicy.errors import InputError, RequestError
-from gpolicy.findings import Finding, Severity
+from gpolicy.findings import Finding, Severity, told
 from gpolicy.forecast.telling import FORECAST
 from gpolicy.policy.loading import load_policy
 from tests.mistakes import find_mistakes
@@ -402,8 +402,37 @@ def test_values_of_another_kind_are_one_finding(tmp_path: Path) -> None:
     assert (found.code, found.hint) == ("GP952", "Did you mean `NodeGroup`?")
 
 
+WRITTEN = "gpolicy: v1\nkind: Cluster\nname: c.example.org\nmodify_etc_hosts: true\ncandidate_pool_size: 5\n"
+
+
+@pytest.mark.parametrize(
+    ("schema", "hint"),
+    [
+        ("modify_etc_hosts: {const: 'true'}", "write true without quotes"),
+        ("modify_etc_hosts: {enum: ['yes', 'on']}", "write true or false"),
+        ("candidate_pool_size: {enum: ['5', '6']}", "write 5 without quotes"),
+        ("candidate_pool_size: {const: [5]}", "write a number"),
+        ("name: {const: 5}", "write a text"),
+    ],
+)
+def test_a_constant_that_the_value_never_is_is_told_at_the_rule(schema: str, hint: str, tmp_path: Path) -> None:
+    (found,) = check(together(WRITTEN, rule(f"properties: {{{schema}}}", "kind: Cluster")), tmp_path)
+    assert (found.code, found.severity, found.hint) == ("GP955", Severity.ERROR, hint)
+    assert codes(found.consequences) == ["GP950"]
+    assert found.span is not None
+    assert found.span.line > WRITTEN.count("\n")
+
+
+def test_what_breaks_a_rule_elsewhere_stays(tmp_path: Path) -> None:
+    schema = "properties: {modify_etc_hosts: {const: 'true'}, candidate_pool_size: {const: 6}}"
+    found = check(together(WRITTEN, rule(schema, "kind: Cluster")), tmp_path)
+    assert sorted(codes(found)) == ["GP950", "GP955"]
+    sane = "properties: {modify_etc_hosts: {enum: [true, 'true']}, candidate_pool_size: {enum: [5.0, null]}}"
+    assert check(together(WRITTEN, rule(sane, "kind: Cluster")), tmp_path) == []
+
+
 def test_a_text_that_looks_like_the_value_is_called_a_text(tmp_path: Path) -> None:
     text = "gpolicy: v1\nkind: Cluster\nname: c.example.org\nmodify_etc_hosts: true\n"
     wrong = rule("properties: {modify_etc_hosts: {const: 'true'}}", "kind: Cluster")
-    (found,) = [item for item in check(together(text, wrong), tmp_path) if item.code == "GP950"]
+    (found,) = [item for item in told(check(together(text, wrong), tmp_path)) if item.code == "GP950"]
     assert found.hint == "modify_etc_hosts is true, it must be the text true"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -154,3 +155,20 @@ def test_what_a_maximum_is_lowered_to_is_allowed_by_all_rules(
     )
     (found,) = [item for item in check(text, tmp_path) if item.severity is not Severity.INFO]
     assert found.hint == hint
+
+
+@pytest.mark.parametrize(
+    ("name", "memory", "promise", "code"),
+    [("large", "40G", "38G", "GP212"), ("whole", "34816M", "38G", "GP415"), ("half", "20G", "38G", "GP416")],
+)
+def test_the_number_of_a_hint_heals_as_ganeti_rounds_it(
+    name: str, memory: str, promise: str, code: str, tmp_path: Path
+) -> None:
+    text = (
+        f"{GROUP}hardware: {{memory: {promise}, cpus: 64, pv_count: 4, pv_size: 1T}}\n"
+        "hv_state: {kvm: {mem_node: 4G, cpu_node: 2}}\nipolicy:\n  vcpu-ratio: 1\n  disk-templates: [plain]\n"
+        f"  minmax:\n    - name: {name}\n      {bounds(f'8G {memory}', '2 4', '100G 1000G', '1 2')}"
+    ) + ("" if name == "large" else "ndparams: {exclusive_storage: true}\n")
+    (hint,) = [item.hint for item in check(text, tmp_path) if item.code == code]
+    number = re.findall(r"\d+M", hint)[0]
+    assert code not in codes(check(text.replace(f"memory-size: {memory}", f"memory-size: {number}"), tmp_path))
