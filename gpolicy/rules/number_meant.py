@@ -1,7 +1,5 @@
 """What number is meant where one of a size is wrong: by the other sizes, std, the nodes and the observed instances."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from math import log

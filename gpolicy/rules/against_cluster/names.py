@@ -1,7 +1,5 @@
 """GP70x, GP721 to GP723, GP726 to GP728 and GP743 to GP747: what the observed cluster has, and the policy names."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,5 @@
 """GP301 to GP311: the templates that the cluster has enabled, and those that instance policies allow."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any, Final

@@ -1,7 +1,5 @@
 """Exclusive storage: physical volumes and their groups (GP401 and others), and what else there is to it (GP406, …)."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator

@@ -1,7 +1,5 @@
 """GP601, GP604 to GP610, GP614 to GP618 and GP620: groups, the bases that they extend, their limits, and node sets."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from os.path import normpath

@@ -1,7 +1,5 @@
 """GP602, GP606, GP611 to GP613, GP619 and GP621: the nodes that groups and node sets name, and their patterns."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Container, Iterator, Sequence

@@ -2,8 +2,6 @@
 the network of the cluster, of its nodes and of its instances; parameters of nodes.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import Final

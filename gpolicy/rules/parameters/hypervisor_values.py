@@ -1,7 +1,5 @@
 """GP172, GP173, GP177 to GP180, GP186 and GP188: values of hypervisor parameters, and what comes of them."""
 
-from __future__ import annotations
-
 import math
 import re
 import shlex

@@ -2,8 +2,6 @@
 texts that Ganeti hands on unchecked.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from posixpath import normpath

@@ -1,7 +1,5 @@
 """GP1xx: single parameters of the cluster, groups and nodes, by release; ports and user IDs of others; stripes."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections import Counter

@@ -1,7 +1,5 @@
 """GP205 to GP207, GP213, GP214, GP216, GP220, GP221 and GP224: the bounds of one spec, and the standard instance."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 

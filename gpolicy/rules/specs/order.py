@@ -1,7 +1,5 @@
 """The specs of one list: their order, what lies between them, and what they share (GP201 to GP204 and others)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Final

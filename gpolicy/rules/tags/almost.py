@@ -1,7 +1,5 @@
 """GP522, GP524, GP529 and GP533: tags that are almost others."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """What the tags of a policy and of the observed cluster are about, and the lists of nodes that carry them."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence

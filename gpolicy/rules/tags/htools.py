@@ -1,7 +1,5 @@
 """GP5xx: tags that htools and the watcher read, where they stand; migration tags, and domains beside one another."""
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
