@@ -210,15 +210,17 @@ def _renamed_groups(fleet: Fleet, members: Sequence[int]) -> Iterator[Hit]:
     """Yield groups that alone, or alone with almost its name, extend a group of a base, and lose its guards."""
     uses = {number: list(_about_groups(fleet.policies[number])) for number in members}
     about = {group.value: name for each in uses.values() for name, group in each if group}
-    for number, own in uses.items():
+    for number, own in uses.items() if about else ():
         groups = fleet.policies[number].groups
-        entries = [(base, group) for group in groups.values() for base in _bases_named(group)]
+        bases = ((base, group) for group in groups.values() for base in _bases_named(group))
+        missing = about.keys() - groups.keys()
+        entries = [(base, group) for base, group in bases if base.rpartition("#")[2] in missing]
         times = Counter(base for base, _ in entries)
         near = Counter(base for base, group in entries if closest(group.name, [base.rpartition("#")[2]]))
         for base, group in entries:
             file, _, name = base.rpartition("#")
             is_slip = near[base] == 1 and closest(group.name, [name])
-            lost = about.get(name) if name not in groups and (times[base] == 1 or is_slip) else None
+            lost = about[name] if times[base] == 1 or is_slip else None
             if lost and real_file(lost.span.file) == file and lost.value not in {item.value for item, _ in own}:
                 message = f"{lost.value} of this base is about group {name}, and so not about {group.name}"
                 hint = f"call it {name}, as other clusters do; or write the same for {group.name}"
