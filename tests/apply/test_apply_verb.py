@@ -5,122 +5,25 @@ Where it gets signals or has a terminal, it is a process of its own, and the ser
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 import os
 import pty
 import shutil
-import signal
 import subprocess
 import sys
-import time
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import gpolicy as public
-from gpolicy.apply.journals import read_history
-from gpolicy.apply.lock import lock_directory, lock_name
 from gpolicy.apply.plan_run import Intention
-from tests.apply import pretend_rapi
+from tests.apply.bench import COULD_NOT_RUN, FINDINGS, FINE, Bench
 from tests.apply.pretend_ganeti import fails, then
-from tests.apply.pretend_rapi import PASSWORD, USER, Server
-from tests.apply.same_process import gpolicy, reach_directly, wait_for, wait_for_nothing
-from tests.cli.command_line import FOUR_STEPS, HEEDING, ROOT, gpolicy_child as gpolicy_process, written_to
-
-FINE, FINDINGS, CHANGES, COULD_NOT_RUN = range(4)
-
-
-PLANNED: list[str] = []
-"""The plan for FOUR_STEPS, once it was made: all clusters of these tests are the same at first."""
-
-
-class Bench:
-    """A directory with a plan, and the options that reach the server."""
-
-    def __init__(self, directory: Path, server: Server, certificate: Path) -> None:
-        self.directory, self.server = directory, server
-        self.plan = directory / "plan.json"
-        self.journal = directory / "plan.journal.jsonl"
-        secret = directory / "secret"
-        secret.write_text(f"{USER}\n{PASSWORD}\n")
-        secret.chmod(0o600)
-        self.env = {"HOME": str(directory), "XDG_RUNTIME_DIR": str(directory)}
-        self.reach = ["--rapi-credentials", str(secret), "--rapi-ca", str(certificate)]
-        if not PLANNED:
-            assert self.make_plan(FOUR_STEPS).returncode == FINE
-            PLANNED.append(self.plan.read_text())
-        self.plan.write_text(PLANNED[0])
-
-    def lock(self) -> Path:
-        return lock_directory(self.env) / lock_name("cluster", self.server.ganeti.uuid)
-
-    def make_plan(self, policy: str, *more: str) -> subprocess.CompletedProcess[str]:
-        """Make the plan for a policy."""
-        file = self.directory / "policy.yaml"
-        file.write_text(policy)
-        return gpolicy("plan", file, "-s", self.server.address, *self.reach, "--save", self.plan, *more)
-
-    def call(self, *more: str) -> list[str]:
-        return ["apply", str(self.plan), "--to", self.server.address, *self.reach, *more]
-
-    def apply(self, *more: str) -> subprocess.CompletedProcess[str]:
-        return gpolicy(*self.call(*more), env=self.env, cwd=self.directory)
-
-    def events(self) -> list[dict[str, Any]]:
-        return [json.loads(line) for line in self.journal.read_text().splitlines()]
-
-    def start(self) -> subprocess.Popen[str]:
-        environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), **self.env}
-        return subprocess.Popen(
-            [sys.executable, "-c", HEEDING, *self.call("--yes")],
-            env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        )  # fmt: skip
-
-    def start_long(self) -> subprocess.Popen[str]:
-        """Begin a run whose first job does not end, and wait until the journal names the job."""
-        self.server.ganeti.seconds = 600.0
-        process = self.start()
-        wait_for(lambda: self.journal.exists() and self.journal.read_bytes().count(b"\n") >= 3)
-        return process
-
-    def resume(self) -> None:
-        """Go on with no job that takes long: every step was done once."""
-        self.server.ganeti.seconds = 0.0
-        done = self.apply("--yes", "--resume")
-        assert done.returncode == FINE, done.stderr
-        assert len(self.server.ganeti.jobs) == 4
-
-
-@pytest.fixture(scope="session")
-def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return pretend_rapi.make_certificate(tmp_path_factory.mktemp("tls"))
-
-
-@pytest.fixture
-def bench(tmp_path: Path, certificate: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
-    """All runs are in this process, and wait for nothing."""
-    server = Server(port=1)
-    reach_directly(monkeypatch, [server])
-    wait_for_nothing(monkeypatch)
-    made = Bench(tmp_path, server, certificate)
-    yield made
-    made.lock().unlink(missing_ok=True)
-
-
-@pytest.fixture
-def served(tmp_path: Path, certificate: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
-    """The server listens, for processes that are started."""
-    server = Server()
-    reach_directly(monkeypatch, [server])
-    with pretend_rapi.serve(certificate, server):
-        made = Bench(tmp_path, server, certificate)
-        yield made
-    made.lock().unlink(missing_ok=True)
+from tests.apply.pretend_rapi import PASSWORD
+from tests.apply.same_process import gpolicy
+from tests.cli.command_line import FOUR_STEPS, ROOT, gpolicy_child as gpolicy_process, written_to
 
 
 def test_a_plan_is_applied_and_taken_back(served: Bench) -> None:
@@ -157,16 +60,6 @@ def test_a_second_apply_is_refused_with_a_hint(bench: Bench) -> None:
     assert "--rollback undoes it" in done.stderr
     assert bench.apply("--yes", "--resume").returncode == FINE
     assert len(bench.server.ganeti.jobs) == 4
-
-
-def test_a_run_that_was_killed_in_its_first_line_is_in_nobodys_way(bench: Bench) -> None:
-    bench.journal.write_text('{"event": "begin", "time": "2026-')
-    for option, verb in (("--resume", "resume"), ("--rollback", "roll back")):
-        done = bench.apply("--yes", option)
-        assert done.returncode == COULD_NOT_RUN
-        assert f"no journal of a run that has begun: there is nothing to {verb}" in done.stderr
-    done = bench.apply("--yes")
-    assert (done.returncode, len(bench.server.ganeti.jobs)) == (FINE, 4), done.stderr
 
 
 def test_without_a_terminal_apply_does_nothing(bench: Bench) -> None:
@@ -215,16 +108,6 @@ def test_a_stale_plan_is_refused_with_what_changed(bench: Bench) -> None:
     assert not bench.journal.exists()
 
 
-def test_a_failed_step_names_the_reason_and_how_to_continue(bench: Bench) -> None:
-    bench.server.ganeti.mishaps = [None, fails("Node group 'platinum' is cursed\x1b[2J", "OpPrereqError")]
-    done = bench.apply("--yes")
-    assert done.returncode == FINDINGS
-    assert "step 2 (create group platinum) failed: OpPrereqError: Node group 'platinum' is cursed" in done.stderr
-    assert "--resume" in done.stderr
-    assert "\x1b" not in done.stderr + done.stdout
-    assert bench.apply("--yes", "--resume").returncode == FINE
-
-
 def test_warnings_of_a_job_are_shown(bench: Bench) -> None:
     bench.server.ganeti.mishaps = [
         then(lambda there: there.jobs[-1].log.append(" - WARNING: the following instances violate them: inst1"))
@@ -232,69 +115,6 @@ def test_warnings_of_a_job_are_shown(bench: Bench) -> None:
     done = bench.apply("--yes")
     assert done.returncode == FINE
     assert "WARNING: the following instances violate them: inst1" in done.stdout
-
-
-def test_after_a_lost_answer_the_job_is_found_and_does_not_run_twice(bench: Bench) -> None:
-    bench.server.cut = ["POST", "PUT"]
-    done = bench.apply("--yes")
-    assert done.returncode == FINE, done.stderr
-    assert len(bench.server.ganeti.jobs) == 4
-
-
-@pytest.mark.parametrize(
-    "answer",
-    [
-        (500, {"code": 500, "message": "Queue drained", "explain": "Server got itself in trouble"}),
-        (504, {"code": 504, "message": "Gateway Timeout", "explain": "no timely response"}),
-    ],
-)
-def test_a_transient_refusal_is_retried(bench: Bench, answer: tuple[int, dict[str, Any]]) -> None:
-    bench.server.answers = [answer]
-    done = bench.apply("--yes")
-    assert done.returncode == FINE, done.stderr
-    assert "trying again" in done.stdout
-    assert len(bench.server.ganeti.jobs) == 4
-
-
-@pytest.mark.parametrize("status", [401, 403, 404, 408, 429, 500, 502, 503, 504])
-def test_a_job_that_was_accepted_and_answered_with_an_error_is_found(bench: Bench, status: int) -> None:
-    bench.server.ganeti.seconds = 0.3
-    bench.server.afterwards = [(status, {"code": status, "message": "no", "explain": "no"})] * 2
-    done = bench.apply("--yes")
-    assert done.returncode == FINE, done.stderr
-    assert "trying again" not in done.stdout
-    assert len(bench.server.ganeti.jobs) == 4
-
-
-@pytest.mark.parametrize("answer", [10**30, "9" * 5000, -1, None, {"id": 1}])
-def test_a_job_number_of_any_form_makes_no_journal_unreadable(bench: Bench, answer: Any) -> None:
-    bench.server.afterwards = [(200, answer)]
-    done = bench.apply("--yes")
-    assert done.returncode == FINE, done.stderr
-    assert len(bench.server.ganeti.jobs) == 4
-    assert bench.apply("--yes", "--rollback").returncode == FINE
-
-
-def test_a_full_disk_after_the_first_job_is_reported_with_how_to_continue(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    write, left = os.write, [2]
-
-    def failing(descriptor: int, data: bytes) -> int:
-        left[0] -= bytes(data).startswith(b"{")
-        if left[0] < 0:
-            write(descriptor, bytes(data)[:9])
-            raise OSError(28, "No space left on device")
-        return write(descriptor, data)
-
-    with monkeypatch.context() as full:
-        full.setattr(os, "write", failing)
-        done = bench.apply("--yes")
-    assert done.returncode == FINDINGS
-    assert "the journal cannot be written: No space left on device; step 1 (" in done.stderr
-    assert "has begun, and its job goes on in Ganeti" in done.stderr
-    assert "continue with --resume" in done.stderr
-    bench.resume()
 
 
 GUARDED = """gpolicy: v1
@@ -374,104 +194,6 @@ def test_a_plan_that_names_no_uuid_says_so(bench: Bench) -> None:
     done = bench.apply("--yes")
     assert done.returncode == FINE, done.stderr
     assert "note: the plan holds no UUID: only the name says that this is the right cluster" in done.stdout
-
-
-def test_a_running_job_of_the_plan_is_found_without_the_journal(served: Bench) -> None:
-    process = served.start_long()
-    process.kill()
-    process.communicate(timeout=60)
-    served.journal.write_bytes(b"")
-    for _ in range(2):
-        done = served.apply("--yes")
-        assert done.returncode == FINDINGS
-        assert "job 1 of this plan is under way; nothing was done" in done.stderr
-        served.journal.unlink(missing_ok=True)
-    assert len(served.server.ganeti.jobs) == 1
-
-
-def test_a_refused_request_stops_the_run(bench: Bench) -> None:
-    bench.server.answers = [(400, {"code": 400, "message": "Can&#x27;t do", "explain": "Bad request"})]
-    done = bench.apply("--yes")
-    assert done.returncode == FINDINGS, done.stdout
-    assert "HTTP 400: Can't do - Bad request" in done.stderr
-
-
-@pytest.mark.parametrize(
-    "event",
-    [
-        *(1, 3, 8),
-        *(pytest.param(event, marks=pytest.mark.slow) for event in (5, 10, 14)),
-        *(pytest.param(event, marks=pytest.mark.full) for event in (2, 4, 6, 7, 9, 11, 12, 13)),
-    ],
-)
-def test_a_run_killed_after_any_event_is_resumed(served: Bench, event: int) -> None:
-    served.server.ganeti.seconds = 0.02
-    process = served.start()
-    while process.poll() is None and (not served.journal.exists() or served.journal.read_bytes().count(b"\n") < event):
-        time.sleep(0.001)
-    process.kill()
-    process.communicate(timeout=60)
-    served.resume()
-
-
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_ends_the_run_after_the_present_step(served: Bench, number: signal.Signals) -> None:
-    process = served.start_long()
-    process.send_signal(number)
-    served.server.ganeti.jobs[0].ends = 0.0
-    _, said = process.communicate(timeout=60)
-    assert process.returncode == FINDINGS
-    assert "stopping after the running step" in said
-    assert "continue with --resume" in said
-    assert [event["event"] for event in served.events()] == [
-        "begin", "step-started", "step-job-submitted", "step-done", "end",
-    ]  # fmt: skip
-    served.resume()
-
-
-def test_a_second_signal_does_not_wait_for_the_job(served: Bench) -> None:
-    process = served.start_long()
-    process.send_signal(signal.SIGTERM)
-    assert process.stderr is not None
-    assert "stopping after the running step" in process.stderr.readline()
-    process.send_signal(signal.SIGTERM)
-    _, said = process.communicate(timeout=60)
-    assert process.returncode == FINDINGS
-    assert "job 1 goes on in Ganeti" in said
-    history = read_history(served.journal.read_bytes(), "journal")
-    assert history.attempts["1"].job == 1
-    served.server.ganeti.jobs[0].ends = 0.0
-    served.resume()
-
-
-def test_a_job_that_takes_too_long_continues(bench: Bench) -> None:
-    bench.server.ganeti.seconds = 3.0
-    done = bench.apply("--yes", "--job-timeout", "1")
-    assert done.returncode == FINDINGS
-    assert "we no longer wait for it" in done.stderr
-    assert [event["event"] for event in bench.events()][-2:] == ["step-job-submitted", "end"]
-
-
-def test_two_runs_at_once_are_refused(bench: Bench) -> None:
-    with bench.lock().open("w") as held:
-        fcntl.flock(held, fcntl.LOCK_EX)
-        held.write("process 4711 on there\n")
-        held.flush()
-        done = bench.apply("--yes")
-    assert done.returncode == COULD_NOT_RUN
-    assert "another apply to cluster cluster is under way: process 4711 on there" in done.stderr
-    assert bench.server.ganeti.jobs == []
-    assert bench.apply("--yes").returncode == FINE
-
-
-def test_the_journal_of_an_earlier_plan_is_kept_under_another_name(bench: Bench) -> None:
-    assert bench.apply("--yes").returncode == FINE
-    bench.make_plan(FOUR_STEPS.replace("vcpu-ratio: 7", "vcpu-ratio: 8"))
-    done = bench.apply("--yes")
-    assert done.returncode == FINE
-    kept = [path.name for path in bench.directory.glob("plan.journal.*.jsonl")]
-    assert len(kept) == 1
-    assert kept[0] in done.stderr
 
 
 def test_a_step_that_the_route_cannot_carry_is_reported_first(bench: Bench) -> None:

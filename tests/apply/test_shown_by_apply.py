@@ -7,12 +7,10 @@ import re
 
 import pytest
 
+from tests.apply.bench import Bench
 from tests.apply.pretend_ganeti import fails, then
 from tests.apply.pretend_rapi import Server
 from tests.apply.same_process import gpolicy
-from tests.apply.test_apply_verb import Bench, bench, certificate  # noqa: F401 (fixtures)
-
-# ruff: noqa: F811 (tests take fixtures by their names)
 
 PAYLOAD = "\x1b[35mq\x1b]0;t\x07\x9b2J\x7f\u202e\u2066\u200b\u2028\x85\r\t\nforged"
 OURS = re.compile(r"\x1b\[(?:[0-9;]*m|G|K)")
