@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Flag, StrEnum, auto
 from functools import lru_cache, partial
-from typing import Any, Final, Generic, TypeVar, cast
+from typing import Any, Final, Generic, TypeVar
 
 from gpolicy import light_dataclasses as light
 from gpolicy.data import read_data
@@ -221,12 +221,16 @@ class RuleText:
     parameters: Mapping[str, str] = field(default_factory=dict)
 
 
+def _in_one_line(text: str) -> Any:
+    return " ".join(text.split())
+
+
 @lru_cache
 def _texts(family: str) -> dict[str, RuleText]:
     """Return what the rules of a family (GP1) say, by code. Lines of a text are one; examples stay as they are."""
-    kept, joined = ("bad", "good", "parameters"), cast(Callable[[list[str]], Any], " ".join)
+    kept = ("bad", "good", "parameters")
     return {
-        code: RuleText(**{key: text if key in kept else joined(text.split()) for key, text in texts.items()})
+        code: RuleText(**{key: text if key in kept else _in_one_line(text) for key, text in texts.items()})
         for code, texts in read_data(f"rules/{family}.toml").items()
     }
 

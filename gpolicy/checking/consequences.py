@@ -96,9 +96,9 @@ class _Causes:
         return seen[-1]
 
     def _cause(self, finding: Finding) -> Finding | None:
-        told = self._told.get((finding.key, finding.span, finding.message))
-        if told is not None and (told.code in _ALONE or _is_cause(told, finding)):
-            return told
+        teller = self._told.get((finding.key, finding.span, finding.message))
+        if teller is not None and (teller.code in _ALONE or _is_cause(teller, finding)):
+            return teller
         if finding.span is not None and finding.code in CODES[Role.SHAPE] and finding.span.file in self._breaks:
             broken, document = self._breaks[finding.span.file]
             if finding.span.lies_within(document):

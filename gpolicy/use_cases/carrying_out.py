@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from gpolicy.apply.job_runners import CommandRunner, open_runner
@@ -86,17 +87,15 @@ def apply_plan(
     plan = plan or read_procedure(request.plan, request.signers)
     runner = runner or runner_for(request, plan, stop)
     journal = request.journal_file
-    history = history_for(plan, journal, resume=request.resume, rollback=request.rollback)
-    can_be_carried(plan, runner, request.direction, history)
+    read_history = partial(history_for, plan, journal, resume=request.resume, rollback=request.rollback)
+    can_be_carried(plan, runner, request.direction, read_history())
     with working(f"reading {request.destination}"):
         first = runner.glance()
     right_cluster(plan, first)
     if not plan.steps:
         return None
     with _locks(request, runner, first, warn) as lock_is_lost:
-        history = history_for(
-            plan, journal, resume=request.resume, rollback=request.rollback
-        )  # as it is under the lock
+        history = read_history()  # as it is under the lock
         if history is not None and history.plan_digest != plan.digest:
             kept = clear_away(history, journal, runner, plan.noun)
             warn(f"{journal} was the journal of an earlier {plan.noun}; it is kept as {kept.name}")
