@@ -22,8 +22,10 @@ def _version() -> int:
     try:
         print(versions(), flush=True)  # noqa: T201 (which does nothing when the output is closed)
     except OSError as error:
-        sys.stderr.write(f"gpolicy: the output: {error.strerror}\n")
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # leaving would write again
+        if isinstance(error, BrokenPipeError):  # the reader of our output has closed it
+            return 0
+        sys.stderr.write(f"gpolicy: the output: {error.strerror}\n")
         return 3
     return 0
 

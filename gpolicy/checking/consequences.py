@@ -52,39 +52,26 @@ def folded(found: Sequence[Finding], context: Context) -> list[Finding]:
 
 
 class _Causes:
-    """From which of the others each finding follows."""
+    """From which of the others each finding follows. There may be thousands: what is asked for is kept by place."""
 
     def __init__(self, found: Sequence[Finding], context: Context) -> None:
-        judged = context.each_pair() if any(finding.code in _JUDGES for finding in found) else ()
+        self._told = {_words(item): finding for finding in found for item in finding.consequences}
+        self._breaks = _breaks(found, context)
+        self._sizes = _places_of_sizes(context) if any(finding.code in _JUDGES for finding in found) else {}
         self._on_line: dict[tuple[str, int], list[Finding]] = defaultdict(list)
+        at: dict[object, list[Finding]] = defaultdict(list)
         for finding in found:
             if finding.span is not None and finding.severity is not Severity.INFO:
                 self._on_line[finding.span.file, finding.span.line].append(finding)
-        self._sizes = {
-            pair.at(end, name): (pair.span, _ONE_THING.get(name, name))
-            for _, pair in judged
-            for end in ("min", "max")
-            for name in SPEC_PARAMETERS
-        }
-        self._first_result = {item.code: item for item in reversed(found) if item.code in _RESULTS}
-        self._told = {
-            (item.key, item.span, item.message): finding for finding in found for item in finding.consequences
-        }
+            for place in {*self._places(finding), *_explained(finding)}:
+                at[place].append(finding)
+        self._at = {place: sorted(several, key=_rank)[:_MOST_AT_ONE_PLACE] for place, several in at.items()}
         wrong = [item for item in found if item.code not in _RESULTS and _is_wrong(item)]
         self._worst = min(wrong, key=lambda item: item.severity.rank, default=None)
+        self._first_result = {item.code: item for item in reversed(found) if item.code in _RESULTS}
         planned = [item for item in found if item.because]
         self._severe = sorted((*planned, *wrong), key=_rank)[:_MOST_FOR_CHANGES] if planned else []
         self._within: dict[tuple[Span, ...], list[Finding]] = {}
-        at: dict[object, list[Finding]] = defaultdict(list)
-        for finding in found:
-            for place in {*self._places(finding), *_explained(finding)}:
-                at[place].append(finding)
-        documents = [document.value_span(()) for document in context.policy.documents]
-        breaks = {item.span: item for item in reversed(found) if item.span and item.code in CODES[Role.BREAKS]}
-        self._breaks = {
-            span.file: (item, place) for span, item in breaks.items() for place in documents if span.lies_within(place)
-        }
-        self._at = {place: sorted(several, key=_rank)[:_MOST_AT_ONE_PLACE] for place, several in at.items()}
 
     def first(self, finding: Finding) -> Finding:
         """Return the finding that another one follows from in the end; itself if it stands for itself."""
@@ -96,25 +83,52 @@ class _Causes:
         return seen[-1]
 
     def _cause(self, finding: Finding) -> Finding | None:
-        teller = self._told.get((finding.key, finding.span, finding.message))
-        if teller is not None and (teller.code in _ALONE or _is_cause(teller, finding)):
-            return teller
-        if finding.span is not None and finding.code in CODES[Role.SHAPE] and finding.span.file in self._breaks:
-            broken, document = self._breaks[finding.span.file]
-            if finding.span.lies_within(document):
-                return broken
+        return (
+            self._teller(finding)
+            or self._breaker(finding)
+            or min(self._about_its_value(finding), key=_rank, default=None)
+            or self._of_result(finding)
+            or min(self._of_changes(finding), key=_rank, default=None)
+        )
+
+    def _teller(self, finding: Finding) -> Finding | None:
+        """Return the finding whose rule says itself that this one follows from it."""
+        teller = self._told.get(_words(finding))
+        return teller if teller is not None and (teller.code in _ALONE or _is_cause(teller, finding)) else None
+
+    def _breaker(self, finding: Finding) -> Finding | None:
+        """Return what makes the rest of a document mean something else, for a finding about the form of a part."""
+        span = finding.span
+        if span is None or finding.code not in CODES[Role.SHAPE] or span.file not in self._breaks:
+            return None
+        broken, document = self._breaks[span.file]
+        return broken if span.lies_within(document) else None
+
+    def _about_its_value(self, finding: Finding) -> Iterator[Finding]:
+        """Yield what is said of the same value, of a part of it, or of a value that it is compared with."""
         rank = _rank(finding)
         here = (other for place in self._places(finding) for other in self._at[place] if _rank(other) < rank)
         compared = (other for related in finding.related for other in self._at.get(related.span, ()))
         there = (other for other in compared if other.code in _EXPLAINS and finding.span not in _about(other))
-        causes = [
-            other
-            for other in (*here, *there, *self._within_value(finding))
-            if other is not finding and _is_cause(other, finding)
-        ]
-        if not causes and finding.code in _RESULTS:
-            return self._worst or self._first_result[finding.code]  # itself, if it is the first
-        return min(causes or self._of_changes(finding), key=_rank, default=None)
+        for other in (*here, *there, *self._of_parts(finding)):
+            if other is not finding and _is_cause(other, finding):
+                yield other
+
+    def _of_parts(self, finding: Finding) -> Iterator[Finding]:
+        """Yield what is wrong with a part of the value that a remark is about; a warning follows from errors only."""
+        if finding.severity is Severity.ERROR:
+            return
+        about = _about(finding) if finding.code in CODES[Role.WEAK] else {finding.span}
+        for span in (span for span in about if span is not None):
+            for other in self._on_line.get((span.file, span.line), ())[:_MOST_AT_ONE_PLACE]:
+                is_part = other.span is not None and other.span.lies_within(span)
+                is_worse = other.severity is Severity.ERROR and other.span != span
+                if is_part and (is_worse or finding.severity is Severity.INFO):
+                    yield other
+
+    def _of_result(self, finding: Finding) -> Finding | None:
+        """Return what a result of the whole policy follows from: the worst, else the first result of this rule."""
+        return (self._worst or self._first_result[finding.code]) if finding.code in _RESULTS else None
 
     def _of_changes(self, finding: Finding) -> Iterator[Finding]:
         """Yield what is wrong with the changed values that a finding is of, or is said of them all by the same rule."""
@@ -131,12 +145,6 @@ class _Causes:
             if _is_cause(other, finding) and _rank(other) < _rank(finding):
                 yield other
 
-    def _within_value(self, finding: Finding) -> Iterable[Finding]:
-        """Return what is wrong with a part of the value that a remark is about."""
-        span = finding.span if finding.severity is Severity.INFO else None
-        beside = self._on_line.get((span.file, span.line), ())[:_MOST_AT_ONE_PLACE] if span is not None else ()
-        return (other for other in beside if span and other.span and other.span.lies_within(span))
-
     def _places(self, finding: Finding) -> Iterator[object]:
         """Yield where a finding is: its place, and what it compares with a node: memory, CPUs or disks of one pair."""
         if finding.span is not None:
@@ -144,6 +152,30 @@ class _Causes:
             judges = finding.code in _JUDGES or finding.severity is Severity.INFO
             if judges and finding.span in self._sizes:
                 yield self._sizes[finding.span]
+
+
+def _words(finding: Finding) -> tuple[object, ...]:
+    """Return what makes a finding the same as one that another rule tells."""
+    return finding.key, finding.span, finding.message
+
+
+def _breaks(found: Sequence[Finding], context: Context) -> dict[str, tuple[Finding, Span]]:
+    """Return what breaks a document of each file, with the place of that document."""
+    documents = [document.value_span(()) for document in context.policy.documents]
+    breaks = {item.span: item for item in reversed(found) if item.span and item.code in CODES[Role.BREAKS]}
+    return {  # of several in a file the first counts
+        span.file: (item, place) for span, item in breaks.items() for place in documents if span.lies_within(place)
+    }
+
+
+def _places_of_sizes(context: Context) -> dict[Span, tuple[Span, str]]:
+    """Return by the place of each number of a pair the pair, and which resource of it the number is of."""
+    return {
+        pair.at(end, name): (pair.span, _ONE_THING.get(name, name))
+        for _, pair in context.each_pair()
+        for end in ("min", "max")
+        for name in SPEC_PARAMETERS
+    }
 
 
 def _about(finding: Finding) -> set[Span | None]:
@@ -169,16 +201,19 @@ def _is_wrong(finding: Finding) -> bool:
 
 
 def _rank(finding: Finding) -> tuple[object, ...]:
-    """Return a key by which a cause comes before what follows from it: what compares two values comes late.
-
-    That a size is rounded comes last: the number may be wrong.
-    """
+    """Return a key by which a cause comes before what follows from it."""
     rule = _EXPLAINS.get(finding.code)
     order = rule.explains if rule is not None and rule.explains is not None else _LAST
-    compares = finding.related != () and order >= _LAST
-    late = finding.code in CODES[Role.WEAK], finding.because != (), compares
-    is_of_tag = finding.code in CODES[Role.OF_TAG]
-    return *late, finding.severity.rank if order else 0, not is_of_tag, order, finding.code, finding.sort_key()
+    return (
+        finding.code in CODES[Role.WEAK],  # that a size is rounded comes last: the number may be wrong
+        finding.because != (),  # what a plan leads to
+        finding.related != () and order >= _LAST,  # what compares two values: which is wrong, others may know
+        finding.severity.rank if order else 0,
+        finding.code not in CODES[Role.OF_TAG],
+        order,
+        finding.code,
+        finding.sort_key(),
+    )
 
 
 def _with(finding: Finding, following: Iterable[Finding]) -> Finding:
@@ -210,15 +245,18 @@ def one_for_each_missing(*policies: Iterable[Finding]) -> dict[Finding, list[Fin
 
     The first of the worst severity stands for all; what tests, guards and node sets say comes last: they use the name.
     Each policy has names of its own; a base is missing to all together. A finding with a fix stands for itself: a word
-    that is mistyped is corrected where it stands. Where several places use a name, the place that gives almost this
-    name is more likely wrong.
+    that is mistyped is corrected where it stands. What has a finding of the same name below it stands for all. Where
+    several places use a name, the place that gives almost this name is more likely wrong.
     """
     together: dict[object, list[Finding]] = defaultdict(list)
-    for number, found in enumerate(policies):
+    for number, findings in enumerate(policies):
+        found = list(findings)
+        carriers = {item.missing: finding for finding in found for item in finding.consequences if item.missing}
         for finding in found:
-            name = finding.missing if finding.fix is None else ""
+            carrier = carriers.get(finding.missing, finding)
+            name = carrier.missing if carrier.fix is None else ""
             scope = -1 if name.startswith(BASE_FILE) else number
-            together[(scope, name) if name else finding].append(finding)
+            together[(scope, name) if name else carrier].append(finding)
     result: dict[Finding, list[Finding]] = {}
     for same in together.values():
         first = min(same, key=lambda finding: (finding.severity.rank, finding.code in _USES))  # else by place

@@ -5,7 +5,7 @@ The terms of a policy (`gpolicy.cluster.terms`) for that cluster follow from the
 
 import re
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gpolicy.cluster.state import ClusterState
@@ -19,6 +19,9 @@ from gpolicy.policy.model import ClusterPolicy, Declared, GroupPolicy, Leaf, Lea
 _Claim = tuple[str, Located[str]]  # the name of a group, and what of its list matches a node
 _LETTERS = re.compile(r"[^\d.]*+")
 _WILDCARD = re.compile(r"[]*?]")
+_NODE = "node "
+NO_NODE = "any node of the policy"
+"""What is `missing` of a finding where the cluster has none of the nodes that the policy names."""
 _DIGITS = dict.fromkeys(map(ord, "0123456789"))
 
 
@@ -75,6 +78,13 @@ def resolve(policy: Policy, state: ClusterState) -> Desired:
     desired.current_groups = {item.current: item.policy for item in desired.groups.values() if item.current is not None}
     _memberships(policy, state, desired)
     _node_sets(policy, state, desired)
+    unknown = [finding for finding in desired.findings if finding.missing.startswith(_NODE)]
+    if not desired.nodes and len(unknown) > 1:
+        hint = "is it the state of another cluster? Else correct the names, or add the nodes first"
+        message = f"the cluster has none of the {len(unknown)} nodes that the policy names"
+        others = [replace(finding, hint=hint, missing=NO_NODE) for finding in unknown[1:]]
+        first = replace(unknown[0], message=message, hint=hint, missing=NO_NODE)
+        desired.findings = [item for item in desired.findings if item not in unknown] + [first, *others]
     return desired
 
 
@@ -131,7 +141,7 @@ def _known(
     found = [pattern.value] if pattern.value in nodes else []
     if not found:
         hint = "add the node to the cluster first, or remove it from the policy"
-        missing, findings = f"node {pattern.value}", desired.findings
+        missing, findings = f"{_NODE}{pattern.value}", desired.findings
         near = closest(pattern.value, nodes) if len(findings) < MOST_GUESSES else None
         if near is not None and near.startswith(f"{pattern.value}."):
             missing, hint = "full names of nodes", f"write the full names of nodes: {near}"

@@ -209,8 +209,9 @@ def test_output_that_cannot_be_written(tmp_path: Path) -> None:
     assert (closed.returncode, closed.stderr) == (CHANGES, "")
 
 
-def test_a_reader_that_closes_the_pipe(tmp_path: Path) -> None:
-    call = [sys.executable, "-m", "gpolicy", "explain", "GP201"]
+@pytest.mark.parametrize("words", [["explain", "GP201"], ["--version"]])
+def test_a_reader_that_closes_the_pipe(words: list[str]) -> None:
+    call = [sys.executable, "-m", "gpolicy", *words]
     with subprocess.Popen(
         call, env={"PYTHONPATH": str(ROOT)}, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as process:

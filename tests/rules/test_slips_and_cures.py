@@ -37,6 +37,8 @@ USING_FOUR = spec("small", "1G 7G", "1 3", "10G 90G", "1 4")
 
 SHORT = SMALL.replace("12G", "120M").replace("1G", "64M").replace("1 3", "1 4")
 
+STRIPED = "ipolicy: {disk-templates: [drbd]}\ndiskparams: {plain: {stripes: 4}}\n"
+
 LOST = (
     f"{CLUSTER}ipolicy:\n  minmax:\n{SMALL}"
     + group("gold", "n1", f"ipolicy:\n  minmax:\n{LARGE}")
@@ -494,6 +496,34 @@ CURES: dict[str, tuple[str, str, str, str, list[str]]] = {
         "2T",
         "is 2G meant?",
         [],
+    ),
+    "cpus of a promise are all that dedicated sizes want": (
+        f"{CLUSTER}hv_state: {{kvm: {{cpu_node: 2}}}}\nipolicy: {{vcpu-ratio: 1}}\n---\n{EXCLUSIVE}"
+        "hardware: {memory: 256G, cpus: 32, pv_count: 8, pv_size: 2T}\nipolicy:\n  minmax:\n"
+        + spec("whole", "200G 240G", "32 32", "15T 15904G", "8 8")
+        + spec("half", "90G 120G", "16 16", "7T 7952G", "4 4"),
+        "GP226",
+        "32",
+        "correct this figure, or all these sizes",
+        ["GP415", "GP416"],
+    ),
+    "another template in place of one that has parameters": (
+        f"{CLUSTER}enabled_disk_templates: [plain, diskless]\n---\n{FOUR}{STRIPED}",
+        "GP301",
+        "drbd",
+        "add it to enabled_disk_templates",
+        ["GP307"],
+    ),
+    "exclusive storage is forgotten, and a test has spindles": (
+        f"{FOUR}{HARDWARE}ipolicy:\n  disk-templates: [plain]\n  minmax:\n{spec('s', '1G 2G', '1 1', '9G 10G', '2 2')}"
+        + in_test(
+            "    check_instance: {group: gold, memory-size: 1G, cpu-count: 1, disks: [{size: 9G, spindles: 2}]}\n"
+            "    expect: {refused: false}\n"
+        ),
+        "GP414",
+        "2",
+        "write ndparams: {exclusive_storage: true}",
+        ["GP818"],
     ),
 }
 """Policies with one slip: the code of the only finding, the text at its place, its hint, and what follows from it."""

@@ -12,7 +12,7 @@ from gpolicy.checking.pairs import amount
 from gpolicy.checking.rule import Hit, Same, When, error, hit, see, warning
 from gpolicy.findings import NO_PLAN, Located, Role, RuleParameter, Severity, Span
 from gpolicy.ganeti.vocabulary import Level, Path
-from gpolicy.policy.kinds import BUILT_IN, Guard, Measure
+from gpolicy.policy.kinds import BUILT_IN, UNMEASURED, Guard, Measure
 from gpolicy.printable import count, named, some
 from gpolicy.rules.node_limits import excesses_by_group, own_pool, promised_disk
 from gpolicy.rules.shared import moved
@@ -66,8 +66,8 @@ def guard_stops_plan(context: Context) -> Iterator[Hit]:
             meant = f"if that is meant, change its limit, or override it with gpolicy plan --allow {name}"
             hint = f"{verdict.message}; {meant}"
             found = hit(f"guard/{name}", f"guard {name} would stop the plan", guard.span, hint)
-            is_counted = guard.measure is Measure.MAX_CHANGES  # no wrong value makes them many
-            yield found if is_counted else _because(context, found, guard.group)
+            of_no_value = guard.measure is Measure.MAX_CHANGES or UNMEASURED in verdict.message.split("; ")[0]
+            yield found if of_no_value else _because(context, found, guard.group)
     _, built_in = context.once(_all_verdicts)
     for verdict in built_in:
         hint = f"if that is meant, override the guard with gpolicy plan --allow {verdict.name}"
@@ -97,7 +97,7 @@ def _because(context: Context, found: Hit, group: Located[str] | None = None) ->
     return replace(found, finding=replace(found.finding, because=tuple(dict.fromkeys(around or others))))
 
 
-@warning("GP749", _PLANNED | When.LAST, explains=20, silent_after=("GP",))
+@warning("GP749", _PLANNED | When.LAST, explains=20, silent_after=("GP",), role=Role.DECIDES)
 def instances_violate(context: Context) -> Iterator[Hit]:
     violating = context.once(_violating)
     about = [item for item in context.once(_verdicts) if item[0].measure is Measure.NEWLY_VIOLATING]

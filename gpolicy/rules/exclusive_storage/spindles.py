@@ -149,7 +149,7 @@ def spindles_without_exclusive_storage(context: Context) -> Iterator[Hit]:
             message = f"{exact[0].title} requires {what}, but exclusive storage {said}"
             hint = "write ndparams: {exclusive_storage: true}, or allow a range of spindle-use"
             place = places.pop(0).span if leaf is None else leaf.span
-            yield hit(group, message, place, hint, tuple(places))
+            yield hit(group, message, place, hint, tuple(places), missing=f"exclusive storage of {group.label}")
 
 
 @warning("GP415", When.MORE_WITH_STATE, role=Role.JUDGES)
@@ -194,7 +194,7 @@ def share_fits_less_often(context: Context) -> Iterator[Hit]:
                 if size * times > share.usable >= size:
                     more, fits = "all" if size * times == left else "more than", share.usable // size
                     message = f"{pair.title}: {times} times {name} {amount(name, size)} are {more} a node gives"
-                    message += f" ({amount(name, left)}): it fits {'once' if fits == 1 else f'{fits} times'}"
+                    message += f" ({amount(name, left)}), which is enough for {fits}"
                     message += ", since some must stay free" if more == "all" else ""
                     most = amount(name, node_limits.writable(name, share.usable // times))
                     hint = f"one of {times} equal parts is at most {most}"

@@ -15,7 +15,7 @@ from gpolicy.guessing import LETTERS, MOST_ALIKE, MOST_GUESSES, is_one_slip, is_
 from gpolicy.policy import edits
 from gpolicy.policy.model import WILDCARD, Declared, GroupPolicy, ends, is_glob, matches, unlikely, written_out
 from gpolicy.printable import some
-from gpolicy.resolve.desired import glob_beginning
+from gpolicy.resolve.desired import NO_NODE, glob_beginning
 from gpolicy.rules.shared import ALL_THAT_COME, nodes_like, repeated, unknown_in_sets
 from gpolicy.rules.tags.domains import digits_meant, list_meant, lists_of_nodes, patterns_beside
 
@@ -50,7 +50,8 @@ def pattern_without_node(context: Context) -> Iterator[Hit]:
                 message = f"no node of the cluster matches {entry.value}"
                 meant = _pattern_meant(context, declared, entry.value)
                 hint = f"Did you mean `{meant}`?" if meant else "correct the pattern, or add the nodes first"
-                yield hit(declared, message, entry.span, hint)
+                missing = "" if context.desired.nodes else NO_NODE
+                yield hit(declared, message, entry.span, hint, missing=missing)
             elif not any(map(ALL_THAT_COME.search, _BRACKETS.findall(entry.value))):
                 lacking = [name for name in written_out(entry.value) or () if name not in known]
                 if lacking:

@@ -263,7 +263,8 @@ def test_spindles(context: Context) -> Iterator[Hit]:
             hint = "write ndparams: {exclusive_storage: true} in the group, or leave spindles out"
             hint = f"is {forgotten} missing? Else {hint}" if forgotten else hint
             related = see(leaf.span, "it is off here") if leaf is not None else ()
-            yield hit(f"test/{scenario.name.value}", message, sizes.span, hint, related, missing=forgotten)
+            missing = forgotten or f"exclusive storage of {group.label}"
+            yield hit(f"test/{scenario.name.value}", message, sizes.span, hint, related, missing=missing)
 
 
 @warning("GP825", when=When.WHOLE)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
@@ -157,8 +157,12 @@ def house_rule(context: Context) -> Iterator[Hit]:
             hint = "write plainer schemas, or let them look at fewer objects"
             yield Hit(_label(demand), ALIAS_BOMB.finding(message, demand.name.span, hint=hint))
             return
-        for number, breach in judgement[1]:
-            yield _broken(context.policy, info, demand, breach, *looked_at[number])
+        found = [(breach, *looked_at[number]) for number, breach in judgement[1]]
+        places = [_place(breach, declared, effective, context.policy) for breach, declared, effective in found]
+        uses = Counter(span for _, span in places)
+        for (breach, declared, effective), (document, span) in zip(found, places, strict=True):
+            of_few = bool(demand.names or demand.tags) and uses[span] == 1
+            yield _broken(info, demand, breach, declared, effective.group, document, span, of_few=of_few)
 
 
 def _judged_rules(context: Context) -> list[Judged]:
@@ -186,19 +190,29 @@ def _sound_rules(context: Context) -> list[HouseRule]:
 
 
 def _broken(
-    policy: Policy, info: RuleInfo, rule: HouseRule, breach: Breach, declared: Declared, effective: EffectiveObject
+    info: RuleInfo,
+    rule: HouseRule,
+    breach: Breach,
+    declared: Declared,
+    group: str | None,
+    document: YamlDocument | None,
+    span: Span,
+    *,
+    of_few: bool,
 ) -> Hit:
-    document, span = _place(breach, declared, effective, policy)
-    title = declared.title + (f" in group {effective.group}" if effective.group is not None else "")
+    """Return what a rule finds: at the value, or where one that is only for some objects lacks a value of its own."""
+    title = declared.title + (f" in group {group}" if group is not None else "")
     related, missing = [Related(rule.name.span, "the rule is here")], ""
-    if document is not declared.document:
+    message, reason = f"{title}: {rule.message}", _reason(breach)
+    if document not in (declared.document, None) and of_few:
+        related.append(Related(span, "the value comes from here"))
+        span, reason = declared.span, f"{reason}; give {declared.title} a value of its own"
+    elif document is not declared.document:
         related.append(Related(declared.span, f"{title} has this value"))
         missing = f"{rule.word} at {span}"  # one value of several objects
     elif breach.keyword == "required" and not breach.path:
         missing = f"{rule.word} without {', '.join(breach.argument)}"
-    message, reason = f"{title}: {rule.message}", _reason(breach)
-    finding = info.finding(message, span, hint=reason, related=tuple(related), missing=missing)
-    return Hit(declared.label, finding)
+    return Hit(declared.label, info.finding(message, span, hint=reason, related=tuple(related), missing=missing))
 
 
 # --- where it stands -----------------------------------------------------------------------------------------------
@@ -328,7 +342,7 @@ def rule_matches_nothing(context: Context) -> Iterator[Hit]:
         if policy.is_part:
             continue
         kind, names = house_rule.kind, [item.name for item in objects_of(policy, house_rule.kind.value)]
-        almost = [*_almost_tagged(policy, house_rule)]
+        almost = [*_almost_tagged(context, house_rule)]
         yield from almost
         if almost or house_rule.document.file not in policy.paths:
             continue
@@ -350,8 +364,9 @@ def rule_matches_nothing(context: Context) -> Iterator[Hit]:
         yield hit(_label(house_rule), f"house rule {house_rule.name.value} looks at nothing: {message}", span, hint)
 
 
-def _almost_tagged(policy: Policy, house_rule: HouseRule) -> Iterator[Hit]:
+def _almost_tagged(context: Context, house_rule: HouseRule) -> Iterator[Hit]:
     """Yield the tags of objects that a rule leaves out, but which are almost a tag that it looks for."""
+    policy = context.policy
     wanted = [glob.value for glob in house_rule.tags if not is_glob(glob.value)]
     if not wanted:
         return
@@ -361,7 +376,8 @@ def _almost_tagged(policy: Policy, house_rule: HouseRule) -> Iterator[Hit]:
     words = dict.fromkeys(tag.value for _, tag in tagged)
     meant = {word: name_meant(word, wanted) for word in islice(words, MOST_GUESSES)}
     for item, tag in tagged:
-        if (near := meant.get(tag.value)) and not looked_at:
+        near = meant.get(tag.value)
+        if near and not looked_at and not _names(near, (rule for rule in policy.house_rules if rule is not house_rule)):
             place = next(glob.span for glob in house_rule.tags if glob.value == near)
             related = see(tag.span, f"the tag of {item.title}")
             what = f"no {house_rule.kind.value} has the tag {near}"
@@ -369,7 +385,18 @@ def _almost_tagged(policy: Policy, house_rule: HouseRule) -> Iterator[Hit]:
             return  # a rule that looks at nothing is more likely wrong itself
         if near:
             message = f"house rule {house_rule.name.value} looks at {near}, and not at {tag.value}"
-            yield hit(item, message, tag.span, f"Did you mean `{near}`?")
+            found = hit(item, message, tag.span, f"Did you mean `{near}`?")
+            broken = (other.finding for other in context.found_by(HOUSE_CODE) if other.label == item.label)
+            same = tuple(finding for finding in broken if finding.span == item.document.key_span(("tags",)))
+            yield replace(found, finding=replace(found.finding, consequences=same))
+
+
+def _names(word: str, house_rules: Iterable[HouseRule]) -> bool:
+    """Return whether a house rule has a word in its tags, or as a text in its schema."""
+    return any(
+        word in [glob.value for glob in rule.tags] or json.dumps(word) in json.dumps(rule.schema, default=str)
+        for rule in house_rules
+    )
 
 
 @error("GP954", stays=AMBIGUOUS)

@@ -29,6 +29,8 @@ _REPORTED: Final = 0.95
 """The share of its memory that Linux shows of a machine, at the least."""
 _MEMORIES: Final = tuple(sorted(odd << power for odd in (1, 3, 5, 7, 9, 15) for power in range(2, 14)))
 """In GiB: what memory modules of usual sizes make."""
+_USUALLY_KEPT: Final = 8
+"""The part of its memory or CPUs that a node may well keep for itself, at the most: one in so many."""
 _SMALL_NODE: Final = 16 * 1024
 """MiB of memory: with less, a node is a virtual one for tests, or a small board."""
 _SPINDLES_SHARED: Final = 32
@@ -183,7 +185,8 @@ def _observed(context: Context, declared: Declared) -> Iterator[float]:
 class _Figure:
     """A number of the policy, and the policy of one group as it would be if the number took nothing from a node.
 
-    `meant` is the size with the next unit, where the sizes of instances are made for such a one.
+    `meant` is the size with the next unit, where the sizes of instances are made for such a one. One that `is_usual`
+    takes no more than a node may well keep.
     """
 
     name: str
@@ -191,6 +194,7 @@ class _Figure:
     without: Policy
     note: str = ""
     meant: str = ""
+    is_usual: bool = False
 
 
 @dataclass(slots=True)
@@ -242,7 +246,8 @@ def _hit(context: Context, span: Span, refusals: _Refusals, findings: list[Findi
     message += f" nodes as meant; {first.message}"
     meant = refusals.figure.meant
     hint = f"is {meant} meant? Else correct all these sizes" if meant else "correct this figure, or all these sizes"
-    found = hit(refusals.groups[0], message, span, hint)
+    related = tuple(item for item in first.related if item.span != span)
+    found = hit(refusals.groups[0], message, span, hint, related)
     return replace(found, finding=replace(found.finding, consequences=tuple(findings)))
 
 
@@ -281,7 +286,8 @@ def _deciding(
 ) -> Iterator[tuple[_Figure, list[Finding]]]:
     """Yield the figure of a group without which most of its specs fit, with the findings about these.
 
-    What takes from a node comes before what the node has. Where two figures do the same, neither decides.
+    What takes more than usual from a node comes before what the node has. Where two figures do the same, neither
+    decides.
     """
     pairs = _pair_places(context, group)
     alone = _judged(context, replace(context.policy, groups={group.name: group}), judges)
@@ -296,7 +302,8 @@ def _deciding(
             cured.append((figure, gone))
         most = max((len(gone) for _, gone in cured), default=0)
         first = [item for item in cured if len(item[1]) == most]
-        if len(first) == 1 and most > (len(best[1]) if best else 0):
+        least = len(best[1]) + (not best[0].is_usual) if best else 1
+        if len(first) == 1 and most >= least:
             best = first[0]
     if best is not None:
         yield best
@@ -333,7 +340,10 @@ def _taking(context: Context, group: GroupPolicy) -> Iterator[_Figure]:
 def _of_leaf(context: Context, group: GroupPolicy, leaf: Leaf, value: int) -> _Figure:
     owner = group if context.own(group, leaf.path) is leaf else context.policy.cluster or group
     leaves = {**owner.leaves, leaf.path: replace(leaf, value=value)}
-    return _Figure(leaf.dotted, leaf.span, _changed(context.policy, group, owner, leaves=leaves))
+    whole = group.hardware.figures.get("cpus" if leaf.path[-1] == "cpu_node" else "memory") if group.hardware else None
+    is_usual = whole is not None and leaf.path[0] == "hv_state" and leaf.number * _USUALLY_KEPT <= whole.value
+    without = _changed(context.policy, group, owner, leaves=leaves)
+    return _Figure(leaf.dotted, leaf.span, without, is_usual=is_usual)
 
 
 def _having(context: Context, group: GroupPolicy) -> Iterator[_Figure]:

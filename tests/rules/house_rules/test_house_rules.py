@@ -395,6 +395,34 @@ def test_a_tag_that_is_almost_the_one_a_rule_looks_for(tmp_path: Path) -> None:
     assert found.message == "house rule ratio looks at for:web, and not at for:wbe"
 
 
+def in_one(directory: Path, text: str) -> list[Finding]:
+    return [*one_for_each_missing(check(text, directory))]
+
+
+def test_a_tag_that_two_rules_name_is_misspelt_where_it_is_given(tmp_path: Path) -> None:
+    tiers = 'properties: {tags: {contains: {enum: ["tier:gold"]}}}'
+    one = rule(about='kind: NodeGroup, tags: ["tier:gold"]')
+    (tag,) = in_one(tmp_path, together(CLUSTER, f"{GOLD}tags: ['tier:glod']\n", one, rule(tiers, name="tier")))
+    assert (tag.code, tag.span and tag.span.line, tag.hint) == ("GP953", 9, "Did you mean `tier:gold`?")
+    assert [item.name for item in tag.consequences] == ["house/tier"]
+    (name,) = in_one(tmp_path, together(CLUSTER, f"{GOLD}tags: ['tier:glod']\n", one))
+    assert (name.code, name.hint) == ("GP953", "is tier:glod meant?")
+
+
+@pytest.mark.parametrize(
+    ("about", "other", "line"),
+    [
+        ("kind: NodeGroup, names: [gold]", "", 8),  # who is to have a value of its own lacks it
+        ("kind: NodeGroup", "", 4),  # what all are to have is wrong where it is said
+        ("kind: NodeGroup, names: [gold, silver]", GOLD.replace("gold", "silver"), 4),
+    ],
+)
+def test_a_value_that_one_object_inherits_is_lacking_there(about: str, other: str, line: int, tmp_path: Path) -> None:
+    (found,) = in_one(tmp_path, together(CLUSTER, GOLD, *([other] if other else []), rule(about=about)))
+    assert (found.code, found.span and found.span.line) == ("GP950", line)
+    assert ("a value of its own" in found.hint) == (line == 8)
+
+
 def test_values_of_another_kind_are_one_finding(tmp_path: Path) -> None:
     wrong = rule("properties: {alloc_policy: {const: preferred}}, required: [ipolicy.vcpu-ratio]", "kind: NodeSet")
     nodes = "gpolicy: v1\nkind: NodeSet\nname: rack\nnodes: [n1]\nndparams: {ssh_port: 22}\n"
