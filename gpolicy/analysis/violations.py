@@ -154,6 +154,18 @@ def verdict_on(instance: LiveInstance, policy: AllowedSizes, *, exclusive: bool,
     return Verdict(violation=violation, unknown=unknown)
 
 
+def allows_as_much(old: AllowedSizes, new: AllowedSizes, instance: LiveInstance, *, exclusive: bool) -> bool:
+    """Return whether each size of `old` that an instance may have, as far as it is known, lies in a size of `new`."""
+    amounts, _ = _amounts(instance, instance.maxmem, instance.disk_spindles if exclusive else instance.spindle_use)
+    possible = (pair for pair in old.pairs if not any(_pair_breaches(pair, amounts)))
+    return all(any(_contains(around, pair) for around in new.pairs) for pair in possible)
+
+
+def _contains(around: tuple[_Bounds, _Bounds], pair: tuple[_Bounds, _Bounds]) -> bool:
+    low = all(pair[0].get(name, -1) >= value for name, value in around[0].items())
+    return low and all(pair[1].get(name, value + 1) <= value for name, value in around[1].items())
+
+
 def distance(breaches: Iterable[ParameterBreach]) -> float:
     """Return how far an instance lies outside a size, given what it breaks there."""
     return spec_distance(

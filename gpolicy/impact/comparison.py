@@ -230,8 +230,8 @@ def violation_change(compared: Sides, settled: tuple[Settled | None, Settled | N
     unknown = []
     for instance in after.instances.values():
         old, new = now.verdict(instance), then.verdict(instance)
-        if None in (old.conforms, new.conforms):
-            if not _same_measure(now, then, instance):
+        if new.conforms is None:  # else what is shown decides: nothing that was shown violated the old policy
+            if old.violation or not _allows_as_much(now, then, instance):
                 unknown.append(
                     UnknownViolation(
                         instance=instance.name,
@@ -305,8 +305,9 @@ def _names_of_equal_pairs(values: Mapping[Path, Value], then: violations.PolicyJ
     return [next((name for other, name in named if other == pair), None) for pair in pairs]
 
 
-def _same_measure(old: violations.PolicyJudge, new: violations.PolicyJudge, instance: LiveInstance) -> bool:
-    """Return whether an instance is held against the same before and after, so that nothing changes for it."""
-    one, other = old.policy(instance), new.policy(instance)
-    same = (one.pairs, set(one.templates)) == (other.pairs, set(other.templates))
-    return same and old.state.on_exclusive_storage(instance) == new.state.on_exclusive_storage(instance)
+def _allows_as_much(old: violations.PolicyJudge, new: violations.PolicyJudge, instance: LiveInstance) -> bool:
+    """Return whether an instance that the state shows in part conforms after the changes, if it does before them."""
+    exclusive = [judge.state.on_exclusive_storage(instance) for judge in (old, new)]
+    return exclusive[0] == exclusive[1] and violations.allows_as_much(
+        old.policy(instance), new.policy(instance), instance, exclusive=exclusive[0]
+    )

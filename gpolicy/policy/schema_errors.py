@@ -200,6 +200,8 @@ class _Fault:
         elsewhere = below.get(key) or of_kind.get(key) or _MISPLACED["anywhere"].get(key, "")
         above = [name for name, schema in known.items() if key in schema.get("properties", {})]
         lost = f"it belongs below {listed(above, 'or')}" if above else ""
+        if not lost and len(pointer) == 1 and key in schema_of(kind)["properties"]:
+            lost = f"it belongs to the {kind} itself: write it at the left, as `kind` is"
         near = self._near(key)
         all_known = f"known here: {', '.join(known)}" if len(known) <= 12 else ""
         hint = elsewhere or lost or (f"Did you mean `{near}`?" if near else all_known)
@@ -214,7 +216,7 @@ class _Fault:
         if meant and not elsewhere:
             fix = edits.fix(f"write {meant}", edits.rename_key(document, (*pointer, key), meant))
         message = f"unknown key {_quote(key)} {where}"
-        is_one = (above and not elsewhere) or key in below
+        is_one = (lost and not elsewhere) or key in below
         missing = f"a key in {document.value_span(pointer)}" if is_one and pointer else ""
         span = document.key_span((*pointer, key))
         return source_file.UNKNOWN_KEY.finding(message, span, hint=hint, fix=fix, missing=missing)

@@ -245,6 +245,21 @@ class TestUnknown:
         assert {item.instance for item in found.still} == set(state.instances)
         assert found.unknown == ()
 
+    def test_a_wider_policy_makes_nothing_violate_whatever_is_not_shown(self) -> None:
+        state = read_text_file(CLUSTERS / "full" / "htools.data")
+        narrow, wide = (self.with_policy(state, {"nic-count": (1, most)}) for most in (2, 8))
+        assert violation_change(narrow, wide) == ViolationChange()
+        assert {item.instance for item in violation_change(wide, narrow).unknown} == set(state.instances)
+
+    def test_what_is_shown_violates_newly_where_nothing_shown_did(self) -> None:
+        state = read_text_file(CLUSTERS / "full" / "htools.data")
+        wide, tight = (self.with_policy(state, {"memory-size": (least, 10**6)}) for least in (0, 10**5))
+        found = violation_change(wide, tight)
+        assert (set(names(found.newly)), found.unknown) == (set(state.instances), ())
+        back = violation_change(tight, wide)
+        assert (back.no_longer, {item.instance for item in back.unknown}) == ((), set(state.instances))
+        assert back.uncertain() == {}
+
     @staticmethod
     def with_policy(state: ClusterState, pair: dict[str, tuple[int, int]]) -> ClusterState:
         groups = {

@@ -204,3 +204,24 @@ def test_the_node_that_only_a_set_names_is_meant_where_a_list_has_one_of_another
     (found,) = bad(text, tmp_path)
     assert (found.code, written(text, found), following(found)) == ("GP611", "db3.b.org", ["GP613"])
     assert found.hint.startswith("is batch2.b.org meant?")
+
+
+def test_what_does_not_fit_a_renamed_group_follows_from_its_new_name(tmp_path: Path) -> None:
+    state = with_instance(cluster({"silver": {}}, {"n1": "silver"}), "n1", template="plain", hypervisor="kvm")
+    text = f"{GROUP}nodes: [n1]\nipolicy:\n  minmax:\n{spec('s', '4G 8G', '1 1', '1G 10G', '1 2')}"
+    (found,) = check(text, tmp_path, state=state)
+    assert (found.code, following(found)) == ("GP728", ["GP723"])
+
+
+def test_nodes_of_which_the_cluster_has_none_are_perhaps_those_of_another_cluster(tmp_path: Path) -> None:
+    state = cluster({"gold": {}}, {"turin-n1": "gold", "turin-n2": "gold"})
+    text = f"{GROUP}nodes: [oslo-n1, oslo-n2]\n{node_set('rack', 'oslo-n*', 'tags: [a]')}"
+    (found,) = bad(text, tmp_path, state)
+    assert (found.message, found.span and found.span.line) == (
+        "the cluster has none of the 2 nodes that the policy names",
+        4,
+    )
+    assert following(found) == ["GP701", "GP606"]
+    assert "another cluster" in found.hint
+    one = bad(text.replace("oslo-n1", "turin-n1"), tmp_path, state)
+    assert ["another cluster" in item.hint for item in one] == [False] * len(one)

@@ -37,6 +37,8 @@ USING_FOUR = spec("small", "1G 7G", "1 3", "10G 90G", "1 4")
 
 SHORT = SMALL.replace("12G", "120M").replace("1G", "64M").replace("1 3", "1 4")
 
+STD = "  std: {memory-size: 2G, cpu-count: 1, disk-size: 20G, disk-count: 1, nic-count: 1, spindle-use: 1}\n"
+
 STRIPED = "ipolicy: {disk-templates: [drbd]}\ndiskparams: {plain: {stripes: 4}}\n"
 
 LOST = (
@@ -513,6 +515,56 @@ CURES: dict[str, tuple[str, str, str, str, list[str]]] = {
         "drbd",
         "add it to enabled_disk_templates",
         ["GP307"],
+    ),
+    "a set one node too long": (
+        group("north", '"n[1-4]"')
+        + node_set("a", '"n[1-2]"', "tags: ['rack:a']")
+        + node_set("b", '"n[3-5]"', "tags: ['rack:b']"),
+        "GP613",
+        '"n[3-5]"',
+        "is n[3-4] meant?",
+        [],
+    ),
+    "sets that share two nodes": (
+        "gpolicy: v1\nkind: TagRules\nowns: [nlocation]\nfailure_domains: [bldg]\n"
+        + group("north", '"n[1-4]"')
+        + node_set("a", '"n[1-4]"', "tags: ['bldg:a']")
+        + node_set("b", '"n[3-4]"', "tags: ['bldg:b']"),
+        "GP528",
+        '"n[1-4]"',
+        "is n[1-2] meant?",
+        [],
+    ),
+    "a domain by another name than its tags": (
+        'gpolicy: v1\nkind: TagRules\nowns: [nlocation, {prefix: "wing:", "on": [node]}]\nfailure_domains: [house]\n'
+        + group("north", '"n[1-4]"')
+        + node_set("a", '"n[1-2]"', "tags: ['wing:a']")
+        + node_set("b", '"n[3-4]"', "tags: ['wing:b']"),
+        "GP517",
+        "house",
+        "is wing meant, which nodes have?",
+        [],
+    ),
+    "bounds exchanged where only then the standard instance fits": (
+        f"{CLUSTER}ipolicy:\n{STD}  minmax:\n{LARGE}{spec('web', '6G 1G', '1 3', '10G 60G', '1 2')}",
+        "GP206",
+        "1G",
+        "if they are exchanged, write min 1G and max 6G",
+        [],
+    ),
+    "parameters of a group below its hardware": (
+        f"{FOUR}hardware:\n  memory: 64G\n  ndparams: {{spindle_count: 4}}\n",
+        "GP011",
+        "ndparams",
+        "it belongs to the NodeGroup itself",
+        [],
+    ),
+    "the name of an option": (
+        f"{CLUSTER}backend-parameters: {{minmem: 1G, maxmem: 2G, vcpus: 1}}\n",
+        "GP011",
+        "backend-parameters",
+        "is called beparams",
+        [],
     ),
     "exclusive storage is forgotten, and a test has spindles": (
         f"{FOUR}{HARDWARE}ipolicy:\n  disk-templates: [plain]\n  minmax:\n{spec('s', '1G 2G', '1 1', '9G 10G', '2 2')}"

@@ -35,7 +35,7 @@ _PLACES: Final[dict[Path, frozenset[str]]] = {
 """Where new disks go, and the templates of these disks. Another place of rbd and gluster is a matter of the guards."""
 
 
-@warning("GP728", when=When.STATE | When.WHOLE, role=Role.DECIDES)
+@warning("GP728", when=When.STATE | When.WHOLE, explains=11, role=Role.DECIDES)
 def misspelt_group(context: Context) -> Iterator[Hit]:
     named = {item.policy.renamed_from.value for item in context.desired.groups.values() if item.policy.renamed_from}
     left = [name for name in context.observed.groups if name not in named and name not in context.desired.groups]

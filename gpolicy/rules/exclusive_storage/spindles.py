@@ -250,7 +250,9 @@ def dedicated_order(context: Context) -> Iterator[Hit]:
                 continue
             how = "the same min disk-size as" if low == high else "a greater min disk-size than"
             message = f"{second.title} has {how} {first.title} before it"
-            hint = "list the sizes by descending min disk-size, and let no two be equal"
+            hint = (
+                "hail protects the size with the greatest min disk-size, hspace counts the first: let them be the same"
+            )
             place, other = second.at("min", "disk-size"), first.at("min", "disk-size")
             place = other if other in slips else place
             yield hit(declared, message, place, hint, see(other, f"{first.title} is here"))

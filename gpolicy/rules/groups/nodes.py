@@ -427,7 +427,8 @@ def node_in_no_group(context: Context) -> Iterator[Hit]:
     reported = set[Span]()
     for nodes, unknown in unknown_in_sets(context):
         first = unknown[0].value
-        if len(unknown) == 1 and (slip := list_meant(context, first)) and slip[0].level is Level.GROUP:
+        slip = list_meant(context, first) if len(unknown) == 1 else None
+        if slip is not None and slip[0].level is Level.GROUP:
             group, span, question = slip
             message = f"{group.title} stops short of {first}, which {nodes.title} names, and no group does"
             if span not in reported:
@@ -441,6 +442,7 @@ def node_in_no_group(context: Context) -> Iterator[Hit]:
             first, what = f"{first} and {len(unknown) - 1} more of this set", "they are"
         message = f"{first}: {what} in no group of the policy"
         hint = "correct the name, or add the node to its group"
+        hint = f"{slip[2]} Else add the node to its group" if slip is not None else hint
         near = name_meant(unknown[0].value, only_here) if guesses > 0 else None
         guesses -= 1
         hint = f"is {right} meant?" if (right := digits_meant(context, unknown[0].value)) else hint

@@ -52,14 +52,20 @@ def _end_meant(
         if (value := number_meant.bound_meant(context, declared, pair, end, name)) is not None
     }
     end = next(iter(meant), ends[0]) if len(meant) == 1 else ends[0]
-    guess = f"is {amount(name, meant[end])} meant?" if len(meant) == 1 else ""
     exchanged = pair.with_bound("min", name, written["max"]).with_bound("max", name, written["min"])
-    may_be = not guess and not any(number_meant.out_of_line(exchanged, end, name, others)[0] for end in written)
+    peers = [other for other in others if other.index >= 0]
+    may_be = not any(number_meant.out_of_line(exchanged, end, name, peers)[0] for end in written)
+    std = {key: int(leaf.number) for key, leaf in number_meant.declared_std(context).items()}
+    own = [(key, size) for key, size in std.items() if key == name and all(peer.outside(std.items()) for peer in peers)]
+    if may_be and meant and pair.with_bound(end, name, meant[end]).outside(own) and not exchanged.outside(own):
+        meant = {}
+    guess = f"is {amount(name, meant[end])} meant?" if len(meant) == 1 else ""
     low, high = (amount(name, size) for size in written.values())
-    or_exchanged = f"; if they are exchanged, write min {high} and max {low}" if may_be else ""
+    or_exchanged = f"if they are exchanged, write min {high} and max {low}" if may_be and not guess else ""
     if not is_clear:
-        return end, guess or f"correct one of them{or_exchanged}"
-    return end, f"{end} {amount(name, written[end])} is far from the other sizes: {guess or 'correct it'}{or_exchanged}"
+        return end, guess or "; ".join(filter(None, ("correct one of them", or_exchanged)))
+    wrong = f"{end} {amount(name, written[end])} is far from the other sizes: {guess or 'correct it'}"
+    return end, "; ".join(filter(None, (wrong, or_exchanged)))
 
 
 @error("GP207")

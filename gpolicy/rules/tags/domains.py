@@ -1,14 +1,14 @@
 """What the tags of a policy and of the observed cluster are about, and the lists of nodes that carry them."""
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from difflib import SequenceMatcher
 from typing import Any, Final
 
 from gpolicy.checking.context import DISK_TEMPLATES, ENABLED_TEMPLATES, Context
 from gpolicy.checking.rule import Hit, hit
-from gpolicy.checking.tags import HTOOLS, Tag, share_nodes
+from gpolicy.checking.tags import HTOOLS, Tag, TaggedNode, share_nodes
 from gpolicy.data import read_data
 from gpolicy.findings import Fix, Located, Related, Span
 from gpolicy.ganeti.vocabulary import TAG_FAMILIES, Level
@@ -16,6 +16,7 @@ from gpolicy.guessing import MOST_GUESSES, MOST_KNOWN, closest
 from gpolicy.policy.edits import fix, remove_entry
 from gpolicy.policy.model import RULES, Declared, GroupPolicy, NodeSetPolicy, matches, written_out
 from gpolicy.policy.source_file import Pointer, YamlDocument
+from gpolicy.printable import some
 from gpolicy.rules.shared import of_cluster
 
 _NODES: Final = read_data("forms.toml")["nodes"]
@@ -86,27 +87,53 @@ def unread_places(context: Context) -> list[str]:
     return sorted(word for word, texts in found.items() if len(texts) > 1)
 
 
+_Beside = tuple[Declared, Span, str]
+"""A group or a node set, a place in its list, and what is meant there: a pattern one number off, or a question."""
+
+
 def in_two(context: Context, names: Collection[str], hint: str = "") -> Iterator[Hit]:
     """Yield nodes with two tags of one of these domains, at the place of the last of the tags, or of the new one."""
     reported = set[tuple[str, Span]]()
     for name in names:
+        twice: dict[tuple[tuple[str, Span], ...], list[tuple[TaggedNode, list[str]]]] = defaultdict(list)
         for node in context.tagged_by_domain.get(name, ()):
             live = context.observed.nodes.get(node.name)
             found = sorted(node.of(name), key=lambda tag: (live is None or tag not in live.tags, tag))
-            declared = [place for tag in found if (place := node.tags[tag]) is not None]
-            if len(found) > 1 and declared and declared[-1] not in reported:
-                reported.add(declared[-1])
-                label, span = declared[-1]
-                subject = f"nodes {node.name} are" if node.several else f"node {node.name} is"
-                others = tuple(Related(place[1], "the other place") for place in declared[:-1])
-                if slip := list_meant(context, node.name, name):
-                    label, span, others = slip[0].label, slip[1], ()
-                    hint = f"{slip[2]} Else {hint or 'leave the node in one of the two'}"
-                yield hit(label, f"{subject} in {' and '.join(found)} at once", span, hint, others)
+            declared = tuple(place for tag in found if (place := node.tags[tag]) is not None)
+            if len(found) > 1 and declared:
+                twice[declared].append((node, found))
+        for declared, nodes in twice.items():
+            (label, span), (node, found) = declared[-1], nodes[0]
+            if declared[-1] in reported:
+                continue
+            reported.add(declared[-1])
+            title = some([item.name for item, _ in nodes])
+            subject = f"nodes {title} are" if node.several or len(nodes) > 1 else f"node {title} is"
+            related = tuple(Related(place[1], "the other place") for place in declared[:-1])
+            all_of_them = {item.name for item, _ in nodes}
+            slip = list_meant(context, node.name, name) if len(nodes) == 1 else _narrowed(context, all_of_them, name)
+            if slip:
+                label, span = slip[0].label, slip[1]
+                related = tuple(Related(place[1], "one of the tags") for place in declared)
+                hint = f"{slip[2]} Else {hint or 'leave each node in one of the two'}"
+            yield hit(label, f"{subject} in {' and '.join(found)} at once", span, hint, related)
 
 
-_Beside = tuple[Declared, Span, str]
-"""A group or a node set, a place in its list, and what is meant there: a pattern one number off, or a question."""
+def _narrowed(context: Context, nodes: set[str], domain: str) -> _Beside | None:
+    """Return the only set with tags of a domain whose pattern, if narrower, would leave just these nodes out."""
+    found: list[_Beside] = []
+    about = (
+        item for item in context.policy.node_sets if any(tag.value.startswith(f"{domain}:") for tag in item.tags or ())
+    )
+    for owner in about:
+        for entry in owner.nodes:
+            left, ranges = {*(written_out(entry.value) or ())} - nodes, _RANGE.findall(entry.value)
+            first, last = map(int, ranges[0]) if len(ranges) == 1 and left else (1, 0)
+            ends = [(first, at) for at in range(first, last)] + [(at, last) for at in range(first + 1, last + 1)]
+            patterns = (_RANGE.sub(f"[{low}-{high}]", entry.value) for low, high in ends)
+            meant = next((pattern for pattern in patterns if {*(written_out(pattern) or ())} == left), "")
+            found += [(owner, entry.span, f"is {meant} meant?")] if meant else []
+    return found[0] if len(found) == 1 else None
 
 
 def lists_of_nodes(context: Context) -> list[tuple[Declared, Sequence[Located[str]]]]:
@@ -172,7 +199,7 @@ def list_meant(context: Context, node: str, domain: str = "") -> _Beside | None:
         if is_group:
             fits = (sets != [] and not of_groups) if is_short else sets == []
         else:
-            fits = (of_groups and sets == []) if is_short else len(sets) > 1
+            fits = (of_groups and sets == []) if is_short else len(sets) > 1 or not of_groups
         others = (item.nodes for item in context.policy.node_sets if item is not owner and is_about(item))
         is_alike = any(len(written_out(entry.value) or ()) == count for entries in others for entry in entries)
         if fits and is_about(owner):

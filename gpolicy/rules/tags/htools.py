@@ -17,7 +17,7 @@ from gpolicy.ganeti.vocabulary import TAG_FAMILIES, Level
 from gpolicy.guessing import Guesses, did_you_mean, is_one_slip
 from gpolicy.policy import edits
 from gpolicy.policy.model import OwnedPrefix
-from gpolicy.printable import some
+from gpolicy.printable import listed, some
 from gpolicy.rules.tags import domains
 
 _LONGEST_TAG: Final = 128
@@ -307,7 +307,9 @@ def tag_without_node(context: Context) -> Iterator[Hit]:
     owned = {item.prefix.rstrip(":") for item in context.policy.owned if Level.NODE in item.levels}
     is_said = not used.isdisjoint(names) or not (owned & declared).issubset(names)  # which tags nodes are to have
     guess = Guesses()
-    places, misspelt = domains.unread_places(context), domains.misspelt_domains(context)
+    unread = sorted((owned & kinds).difference(names))
+    places = domains.unread_places(context) or (unread if len(unread) == 1 else [])
+    misspelt = domains.misspelt_domains(context)
     apart = {side.partition(":")[0] for outside in context.once(_outside_domains).values() for side in outside}
     for family in ("nlocation", "migration"):
         for domain, tag in domains.domains_of(context, family).items():
@@ -318,7 +320,8 @@ def tag_without_node(context: Context) -> Iterator[Hit]:
             close = (wanted if wanted in kinds else "") or guess(domain, kinds, cutoff=domains.CLOSE) or next(slips, "")
             others, is_new = places if family == "nlocation" else [], close and domain in owned - {close}
             if context.state is not None or close or is_said or others:
-                hint = f"tag the nodes {domain}:…{''.join(f', or name {name}, which they have' for name in others)}"
+                hint = f"tag the nodes {domain}:…"
+                hint = f"is {listed(others, 'or')} meant, which nodes have? Else {hint}" if others else hint
                 hint = f"Did you mean `{close}`?" if close else hint
                 if close not in ("", wanted) and context.state is None and domain not in misspelt:  # as GP522 says
                     hint = f"correct the domain, or the tags {close}:…"

@@ -58,7 +58,8 @@ def failure_domain_undivided(context: Context) -> Iterator[Hit]:
     for name, _, _, nodes in places:
         values.setdefault(name, set()).update(node.of(name) for node in nodes)
     unknown = [entry.value for _, entries in unknown_in_sets(context) for entry in entries]
-    short = {slip[0].name for name in unknown if (slip := domains.list_meant(context, name))}
+    slips = [slip[0] for name in unknown if (slip := domains.list_meant(context, name))]
+    short = {owner.name for owner in slips if owner.level is Level.GROUP}
     shared: dict[tuple[str, str], tuple[tuple[str, Span | None], str, tuple[Related, ...], list[str]]] = {}
     for domain, tag, group, nodes in places:
         found = {node.of(domain) for node in nodes}
