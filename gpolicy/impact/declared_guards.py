@@ -23,7 +23,7 @@ from gpolicy.plan.built_in_guards import GuardResult
 from gpolicy.plan.changes import NAME, Change, ChangeAction, LeftOut, NotCompared
 from gpolicy.plan.diff import Prospect, before_and_after, undone
 from gpolicy.plan.plan import Plan
-from gpolicy.policy.kinds import ABOUT_GROUPS, UNMEASURED, Guard, Measure
+from gpolicy.policy.kinds import ABOUT_GROUPS, Guard, Measure
 from gpolicy.policy.model import Policy
 from gpolicy.printable import count, some
 from gpolicy.progress import Tell, silent
@@ -107,7 +107,7 @@ def declared_guards(
     found, hidden = [], {item.object for item in unread if item.path == MINMAX}
     for guard in guards:
         figures = list(_figures(guard, changes, impact, extent, hidden))
-        wrong = sorted((figure for figure in figures if not figure[0]), key=lambda figure: UNMEASURED in figure[1])
+        wrong = [figure for figure in figures if not figure[0]]
         shown = wrong or figures
         message = "; ".join(text for _, text in shown[:_MOST_REASONS]) or "nothing to measure"
         if len(shown) > _MOST_REASONS:
@@ -241,7 +241,7 @@ def _figures(
         yield True, reason
         return
     if impact is None:
-        reason = "nothing changes" if not changes else f"{UNMEASURED}the impact of the plan was not computed"
+        reason = "nothing changes" if not changes else "cannot be measured: the impact of the plan was not computed"
         yield not changes, reason
         return
     match guard.measure:
@@ -256,13 +256,13 @@ def _figures(
         case _:
             part = _PARTS[guard.measure]
             reason = impact.unavailable.get(part, f"{part} is not known")
-            yield False, f"{UNMEASURED}{reason}"
+            yield False, f"cannot be measured: {reason}"
 
 
 def _unmeasured_groups(unavailable: Mapping[str, str], wanted: str | None) -> Iterator[_Figure]:
     for name, reason in unavailable.items():
         if name and wanted in (None, name):
-            yield False, f"group {name}: {UNMEASURED}{reason}"
+            yield False, f"group {name}: cannot be measured: {reason}"
 
 
 def _compared(count: int, guard: Guard) -> str:
@@ -279,7 +279,7 @@ def _capacity(
     yield from _unmeasured_groups(capacity.unavailable, wanted)
     groups = [item for item in capacity.groups if wanted in (None, item.group)]
     if not groups and wanted is not None and wanted not in capacity.unavailable:
-        yield False, f"{UNMEASURED}there is no group {wanted}"
+        yield False, f"cannot be measured: there is no group {wanted}"
     measured = False
     for group in groups:
         for row in _rows(guard, group):
@@ -292,7 +292,7 @@ def _capacity(
         if hidden and (wanted is None or not hidden.isdisjoint(("cluster", f"group/{wanted}"))):
             why = f"the state does not show the own sizes of {f'group {wanted}' if wanted else 'groups'}, so that"
             why += f" {size_title(guard.spec.value)} is not compared: read the state from the cluster"
-        yield False, f"{UNMEASURED}{why}"
+        yield False, f"cannot be measured: {why}"
     elif not measured and not capacity.unavailable and groups:
         yield True, "no size to measure"
     elif guard.measure is Measure.CAPACITY_LOSS and measured and not any(group.most_before for group in groups):
@@ -394,7 +394,7 @@ def _newly_violating(guard: Guard, violations: ViolationChange) -> Iterator[_Fig
     else:
         why = "; ".join(dict.fromkeys(unknown.values()))
         verb = "violate" if len(unknown) > 1 else "violates"
-        yield False, f"{where}{UNMEASURED}whether {some(list(unknown))} {verb} the policy is unknown: {why}"
+        yield False, f"{where}cannot be measured: whether {some(list(unknown))} {verb} the policy is unknown: {why}"
 
 
 # --- redundancy --------------------------------------------------------------------------------------------------
@@ -406,7 +406,7 @@ def _node_failures(guard: Guard, redundancy: RedundancyChange, basis: Mapping[st
     found = [item for item in redundancy.groups if wanted in (None, item.group) and item.after is not None]
     if not found and (wanted not in redundancy.unavailable if wanted else not redundancy.unavailable):
         missing = f"there is no group {wanted}" if wanted else "there is no group"
-        yield False, f"{UNMEASURED}{missing}"
+        yield False, f"cannot be measured: {missing}"
     for item in found:
         if item.after is not None and (item.after.nodes or wanted is not None):
             yield _survival(guard, item, item.after, basis.get(item.group))
@@ -415,7 +415,7 @@ def _node_failures(guard: Guard, redundancy: RedundancyChange, basis: Mapping[st
 def _survival(guard: Guard, change: GroupRedundancyChange, after: GroupRedundancy, basis: BasisKind | None) -> _Figure:
     title = f"group {change.group}{_on(basis)}"
     if not after.nodes:
-        return False, f"{title}: {UNMEASURED}it has no nodes"
+        return False, f"{title}: cannot be measured: it has no nodes"
     then = f"{after.survives:,}" if change.before else count(after.survives, "node failure")
     today = f"{count(change.before.survives, 'node failure')} today, " if change.before else ""
     survives = f"{title}: survives {today}{then} after"
@@ -424,7 +424,7 @@ def _survival(guard: Guard, change: GroupRedundancyChange, after: GroupRedundanc
         return True, f"{survives}, at least {guard.shown_limit}{lost}"
     if after.unavailable is not None or (after.asked < guard.limit <= after.nodes and not after.not_absorbed):
         examined = f"{count(after.asked, 'failure')} at once {'was' if after.asked == 1 else 'were'} examined"
-        return False, f"{title}: {UNMEASURED}{after.unavailable or f'only {examined}'}"
+        return False, f"{title}: cannot be measured: {after.unavailable or f'only {examined}'}"
     text = f"{survives}, fewer than {guard.shown_limit}"
     for loss in after.not_absorbed[:1]:
         first = loss.homeless[0]

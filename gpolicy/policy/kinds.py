@@ -28,8 +28,6 @@ ABOUT_SPECS: Final = frozenset({Measure.AT_LEAST, Measure.CAPACITY_LOSS})
 
 ABOUT_GROUPS: Final = ABOUT_SPECS | {Measure.NODE_FAILURES, Measure.NEWLY_VIOLATING}
 """Measures that `group` restricts."""
-UNMEASURED: Final = "cannot be measured: "
-"""In the verdict of a guard: before the reason why it has no figure."""
 
 
 BUILT_IN: Final = {

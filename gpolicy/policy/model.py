@@ -161,6 +161,11 @@ class Hardware:
         return len(self.pv_sizes) if len(self.pv_sizes) > 1 else None
 
     @property
+    def smallest_volume(self) -> Located[int] | None:
+        """The size of the smallest physical volume; under exclusive storage all count as that."""
+        return min(self.pv_sizes, key=lambda size: size.value, default=None)
+
+    @property
     def figures(self) -> dict[str, Located[int]]:
         """Those of memory, cpus and pv_count that are written, by key."""
         known = {"memory": self.memory, "cpus": self.cpus, "pv_count": self.pv_count}

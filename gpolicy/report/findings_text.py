@@ -165,7 +165,8 @@ class _Writer:
             place = f" {item.span if not here else f'line {item.span.line}'}," if item.span else ""
             yield from self._wrapped(f"{self._paint(Tone.STRONG, 'also:')}{place} {item.code}:", item.message, "  ")
         if len(more) > most:
-            yield f"  and {len(more) - most} more that follow from this; --details shows them"
+            verb, what = ("follows", "it") if len(more) == most + 1 else ("follow", "them")
+            yield f"  and {len(more) - most} more that {verb} from this; --details shows {what}"
 
     def _wrapped(self, head: str, text: str, indent: str = "") -> Iterator[str]:
         """Yield the lines of a text behind a head, which is not broken: editors look for it."""

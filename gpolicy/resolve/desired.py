@@ -189,7 +189,9 @@ def _memberships(policy: Policy, state: ClusterState, desired: Desired) -> None:
         wide, narrow = (first, other) if home == other[0] else (other, first)
         meant = _own_glob(wide, state, desired, claims) if home is not None else ""
         hint = f"is {meant} meant? Else {hint}" if meant else hint
-        missing = f"a narrower glob at {wide[1].span}" if home is not None and model.is_glob(wide[1].value) else ""
+        missing = f"nodes of {narrow[0]} beside {wide[0]}"  # several by name are one mistake
+        if model.is_glob(wide[1].value):
+            missing = f"a narrower glob at {wide[1].span}" if home is not None else ""
         related = (Related(narrow[1].span, "also claimed here"),)
         found = NODE_IN_TWO_GROUPS.finding(message, wide[1].span, hint=hint, related=related, missing=missing)
         desired.findings.append(found)

@@ -18,6 +18,11 @@ def in_test(body: str) -> str:
     return f"---\ngpolicy: v1\nkind: Test\ntests:\n  - name: t\n{body}"
 
 
+def dedicated(volumes: str, size: str) -> str:
+    hardware = f"hardware: {{memory: 64G, cpus: 16, {volumes}}}\n"
+    return f"{EXCLUSIVE}{hardware}ipolicy:\n  vcpu-ratio: 1\n  minmax:\n{size}"
+
+
 def sized(name: str, *sizes: str) -> str:
     return group(name, f"{name}1, {name}2", f"ipolicy:\n  disk-templates: [plain]\n  minmax:\n{''.join(sizes)}")
 
@@ -551,6 +556,27 @@ CURES: dict[str, tuple[str, str, str, str, list[str]]] = {
         "1G",
         "if they are exchanged, write min 1G and max 6G",
         [],
+    ),
+    "one volume of another size": (
+        dedicated("pv_size: [4T, 4T, 3T, 4T]", spec("whole", "32G 60G", "4 14", "15000G 15904G", "4 4")),
+        "GP401",
+        "3T",
+        "is 4T meant?",
+        ["GP405", "GP402", "GP404"],
+    ),
+    "a disk of more volumes than a size may have": (
+        dedicated("pv_count: 12, pv_size: 1T", spec("part", "8G 16G", "2 4", "2000G 5000G", "1 4")),
+        "GP402",
+        "5000G",
+        "write a maximum of 3976G",
+        ["GP403"],
+    ),
+    "memory of new instances reversed": (
+        f"{CLUSTER}beparams: {{minmem: 2G, maxmem: 512M, vcpus: 1}}\nipolicy:\n  minmax:\n{SMALL}",
+        "GP108",
+        "2G",
+        "swap the two only if they are exchanged",
+        ["GP163"],
     ),
     "parameters of a group below its hardware": (
         f"{FOUR}hardware:\n  memory: 64G\n  ndparams: {{spindle_count: 4}}\n",

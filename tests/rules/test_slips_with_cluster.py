@@ -11,10 +11,11 @@ from gpolicy.cluster.state import ClusterObject, ClusterState, LiveInstance
 from gpolicy.findings import Finding, Severity
 from gpolicy.ganeti.vocabulary import Values
 from gpolicy.rules.node_limits import METAVG
-from tests.rules.policy_texts import CLUSTER, group_with, node_set, spec
+from tests.rules.policy_texts import CLUSTER, GROUP, SILVER, group_with, node_set, spec
 from tests.rules.run_rules import check, cluster, with_instance, with_resources
 from tests.rules.test_plan_guards import ALLOWING
 from tests.rules.test_slips_and_cures import group
+from tests.rules.test_slips_between_documents import bad
 
 
 def wrong(text: str, directory: Path, state: ClusterState) -> list[Finding]:
@@ -151,3 +152,60 @@ def test_another_volume_group_is_one_mistake(tmp_path: Path) -> None:
     (found,) = wrong(text, tmp_path, state)
     assert (found.code, written(text, found)) == ("GP746", "vg0")
     assert "GP137" in [item.code for item in found.consequences]
+
+
+RULE = "---\ngpolicy: v1\nkind: Rule\nname: r\nfor: {kind: NodeGroup, names: [gold*]}\nschema: {required: [name]}\n"
+IN_RACKS = (
+    "---\ngpolicy: v1\nkind: TagRules\nowns: [nlocation, {prefix: 'cellar:', on: [node]}]\nfailure_domains: [cellar]\n"
+    + "".join(
+        node_set(f"set {name}", nodes, f"tags: ['cellar:{name}']") for name, nodes in (("a", "n1, n2"), ("b", "n3, n4"))
+    )
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "place", "hint", "following"),
+    [
+        (  # nodes that are named one by one in two groups
+            f"{GROUP}nodes: [n1, n2, n3, n4]\n---\n{SILVER}nodes: [n3, n4]\n",
+            "GP702",
+            "n3",
+            "name the node in one of them",
+            ["GP702"],
+        ),
+        (  # a pattern of nodes that another group names
+            f"{GROUP}nodes: [n1, n2, n3, n4]\n---\n{SILVER}nodes: ['n[34]']\n",
+            "GP606",
+            "'n[34]'",
+            "a name wins over a pattern",
+            [],
+        ),
+        (f"{GROUP}removed: true\n{RULE}message: m\n", "GP721", "true", "", ["GP722", "GP953"]),
+        (  # a domain that is not known as a place, with one node of four in two values
+            f"{GROUP}nodes: [n1, n2, n3, n4]\n{IN_RACKS}{node_set('moved', 'n3', 'tags: [cellar:a]')}",
+            "GP528",
+            "cellar:a",
+            "leave it the tag of the place where it is",
+            [],
+        ),
+        (  # the set that gives a tag that the node has now
+            f"{GROUP}nodes: [n1, n2, n3, n4]\n{IN_RACKS.replace('n3, n4', 'n3')}"
+            + node_set("own", "n4", "tags: ['owner:x']"),
+            "GP520",
+            "[n3]",
+            "is n4 missing here?",
+            [],
+        ),
+    ],
+)
+def test_a_slip_between_documents_beside_a_cluster_is_one_finding(
+    text: str, code: str, place: str, hint: str, following: list[str], tmp_path: Path
+) -> None:
+    state = cluster({"gold": ALLOWING}, dict.fromkeys(("n1", "n2", "n3", "n4"), "gold"))
+    nodes = {
+        name: replace(node, tags=frozenset({"cellar:a" if name in ("n1", "n2") else "cellar:b"}))
+        for name, node in state.nodes.items()
+    }
+    (found,) = [item for item in bad(text, tmp_path, replace(state, nodes=nodes)) if item.code != "GP744"]
+    assert (found.code, written(text, found), [item.code for item in found.consequences]) == (code, place, following)
+    assert hint in found.hint

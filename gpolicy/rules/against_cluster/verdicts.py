@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Final
 from gpolicy.checking.context import DISK_TEMPLATES, EXCLUSIVE_STORAGE, MINMAX, Context
 from gpolicy.checking.pairs import amount
 from gpolicy.checking.rule import Hit, Same, When, error, hit, see, warning
-from gpolicy.findings import NO_PLAN, Located, Role, RuleParameter, Severity, Span
+from gpolicy.findings import NO_PLAN, Finding, Located, Role, RuleParameter, Severity, Span
 from gpolicy.ganeti.vocabulary import Level, Path
-from gpolicy.policy.kinds import BUILT_IN, UNMEASURED, Guard, Measure
+from gpolicy.policy.kinds import BUILT_IN, Guard, Measure
 from gpolicy.printable import count, named, some
 from gpolicy.rules.node_limits import excesses_by_group, own_pool, promised_disk
 from gpolicy.rules.shared import moved
+from gpolicy.rules.tags.domains import sides
 
 if TYPE_CHECKING:
     from gpolicy.analysis.violations import ParameterBreach, PolicyViolation
@@ -58,7 +59,7 @@ def _verdicts(context: Context) -> list[tuple[Guard, GuardResult]]:
     return list(zip(context.policy.guards, declared, strict=False))
 
 
-@warning("GP748", _PLANNED | When.LAST, silent_after=("GP",))
+@warning("GP748", _PLANNED | When.LAST, silent_after=("GP",), role=Role.WEAK)
 def guard_stops_plan(context: Context) -> Iterator[Hit]:
     for guard, verdict in context.once(_verdicts):
         if not verdict.ok and not (guard.measure is Measure.NEWLY_VIOLATING and context.once(_violating)):  # GP749
@@ -66,8 +67,8 @@ def guard_stops_plan(context: Context) -> Iterator[Hit]:
             meant = f"if that is meant, change its limit, or override it with gpolicy plan --allow {name}"
             hint = f"{verdict.message}; {meant}"
             found = hit(f"guard/{name}", f"guard {name} would stop the plan", guard.span, hint)
-            of_no_value = guard.measure is Measure.MAX_CHANGES or UNMEASURED in verdict.message.split("; ")[0]
-            yield found if of_no_value else _because(context, found, guard.group)
+            is_counted = guard.measure is Measure.MAX_CHANGES  # no wrong value makes them many
+            yield found if is_counted else _because(context, found, guard.group)
     _, built_in = context.once(_all_verdicts)
     for verdict in built_in:
         hint = f"if that is meant, override the guard with gpolicy plan --allow {verdict.name}"
@@ -199,20 +200,31 @@ def _place(
     return next((leaf.span for leaf in leaves if leaf is not None), None)
 
 
-@warning("GP750", _PLANNED | When.LAST, better=((Same.PLACE, ("GP507", "GP518", "GP519")),), silent_after=("GP",))
-def placed_against_tags(context: Context) -> Iterator[Hit]:
+@warning(
+    "GP750",
+    _PLANNED | When.LAST | When.TOLD,
+    better=((Same.PLACE, ("GP507", "GP518", "GP519")),),
+    silent_after=("GP",),
+)
+def placed_against_tags(context: Context, found: Sequence[Finding]) -> Iterator[Hit]:
     if not context.tags and not context.policy.owned:
         return
     prospect = context.once(prospect_of)
     known = context.forecast.impact(prospect, "location").location if prospect else None
-    found: dict[tuple[str, Span | None], dict[str, list[_Wrong]]] = defaultdict(lambda: defaultdict(list))
+    at_place: dict[tuple[str, Span | None], dict[str, list[_Wrong]]] = defaultdict(lambda: defaultdict(list))
     rules = [tag for tag in context.tags if tag.level is Level.CLUSTER and tag.family and tag.suffix]
     for wrong in _newly_wrong(known) if known else ():
-        found[_place_of_tag(context, rules, wrong)][wrong.words].append(wrong)
-    for (label, span), kinds in found.items():
+        at_place[_place_of_tag(context, rules, wrong)][wrong.words].append(wrong)
+    stopped = tuple(item for item in found if item.because and item.code == guard_stops_plan.info.code)
+    for (label, span), kinds in at_place.items():
         hint = "correct the tags; if they are right, gpolicy plan shows the moves that cure it"
         message = "; ".join(_sentence(words, items) for words, items in kinds.items())
-        yield _because(context, hit(label, message, span, hint))
+        said = _because(context, hit(label, message, span, hint))
+        # what cannot be moved takes the room for others: guards of capacity and of node losses follow from it
+        yield replace(said, finding=replace(said.finding, consequences=stopped if _STRANDED in kinds else ()))
+
+
+_STRANDED: Final = "no other node would take {names} (for want of {tags})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,8 +258,7 @@ def _newly_wrong(change: LocationChange) -> Iterator[_Wrong]:
         yield _Wrong(words, excess.instances, (excess.tag,), domain=excess.domain_kind)
     for stranded in change.stranded.new:
         lacking = sorted({tag for _, tags in stranded.targets for tag in tags})
-        words = "no other node would take {names} (for want of {tags})"
-        yield _Wrong(words, (stranded.instance,), tuple(lacking), (stranded.primary_node,))
+        yield _Wrong(_STRANDED, (stranded.instance,), tuple(lacking), (stranded.primary_node,))
     for missing in change.desired_missing.new:
         words = f"no node of group {missing.group} would be where {{names}} should be ({{tags}})"
         yield _Wrong(words, (missing.instance,), (missing.tag,))
@@ -263,7 +274,7 @@ def _place_of_tag(context: Context, rules: Sequence[Tag], wrong: _Wrong) -> tupl
     """Return the object and the place of the tag that makes it wrong: a new one of the cluster, else of a node."""
     old = context.observed.cluster.tags
     tags = (*wrong.tags, *([f"{wrong.domain}:"] if wrong.domain else []))
-    about = [rule for rule in rules if any(tag.startswith(rule.suffix) for tag in tags)]
+    about = [rule for rule in rules if any(tag.startswith(rule.suffix) or tag in sides(rule) for tag in tags)]
     about.sort(key=lambda rule: rule.text in old)
     if about and about[0].text not in old:
         return about[0].label, about[0].span
@@ -295,7 +306,7 @@ def plan_impossible(context: Context) -> Iterator[Hit]:
     return _said_by_guards(context, "change what the policy says, or the cluster, first", overridable=False)
 
 
-@warning("GP742", _PLANNED, better=_BETTER_THAN_GUARDS)
+@warning("GP742", _PLANNED, better=_BETTER_THAN_GUARDS, silent_after=("GP",))
 def plan_unsafe(context: Context) -> Iterator[Hit]:
     hint = "correct the policy; if it is meant, override the guard with gpolicy plan --allow {}"
     return _said_by_guards(context, hint, overridable=True)
@@ -324,7 +335,6 @@ def hardware_not_as_promised(context: Context, tolerance: float) -> Iterator[Hit
         for node in context.members.hosts_in(group):
             had = node.resources
             volumes = [volume.size for volume in own_pool(context, group, node).allocatable]
-            smallest = min(hardware.pv_sizes, key=lambda size: size.value, default=None)
             spindles = had.spindles_total if context.observed.has_exclusive_storage(node) else None
             number = len(volumes) or spindles or _volumes_seen(hardware, had.disk_total or 0, share)
             disk = promised_disk(hardware) if not volumes else None
@@ -335,7 +345,7 @@ def hardware_not_as_promised(context: Context, tolerance: float) -> Iterator[Hit
                 ("CPUs", "cpu-count", hardware.cpus, had.cpu_total or None, 1.0),
                 ("physical volumes", "disk-count", hardware.pv_count, number or None, 1.0),
                 ("disk", "disk-size", disk, had.disk_total or None, share),
-                ("a physical volume of", "disk-size", smallest, min(volumes, default=None), share),
+                ("a physical volume of", "disk-size", hardware.smallest_volume, min(volumes, default=None), share),
             )
             for what, kind, item, size, part in promised:
                 if item is not None and size is not None and size < item.value * part:

@@ -153,7 +153,7 @@ def volume_shares_not_ganetis(context: Context) -> Iterator[Hit]:
             yield hit(declared, f"disks are {said}", own.span, "leave it out to count as Ganeti does")
 
 
-@error("GP401")
+@error("GP401", explains=7)
 def pv_sizes_differ(context: Context) -> Iterator[Hit]:
     for group, exclusive, hardware in exclusive_groups(context):
         sizes = sorted(hardware.pv_sizes, key=lambda size: size.value)
@@ -162,8 +162,11 @@ def pv_sizes_differ(context: Context) -> Iterator[Hit]:
             small, large = (amount("disk-size", size.value) for size in (sizes[0], sizes[-1]))
             message = f"physical volumes of {small} and {large} are too different for exclusive storage"
             hint = f"the largest may exceed the smallest by about {200 * terms.margin:g} %: split the group"
-            related = (Related(exclusive.span, "exclusive storage is on"), Related(sizes[0].span, "the smallest"))
-            yield hit(group, message, sizes[-1].span, hint, related)
+            odd, other = sizes[-1], Related(sizes[0].span, "the smallest")
+            if [size.value for size in sizes].count(sizes[0].value) * 2 < len(sizes):
+                odd, other = sizes[0], Related(sizes[-1].span, "the largest")
+                hint = f"is {large} meant? Else {hint}"
+            yield hit(group, message, odd.span, hint, (Related(exclusive.span, "exclusive storage is on"), other))
 
 
 @warning("GP413")

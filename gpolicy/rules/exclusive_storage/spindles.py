@@ -32,7 +32,8 @@ def _known_volumes(context: Context) -> Iterator[tuple[GroupPolicy, Pair, Volume
 
 def _volumes_here(hardware: Hardware, exclusive: Leaf | None = None) -> tuple[Related, ...]:
     is_on = see(exclusive.span, "exclusive storage is on") if exclusive is not None else ()
-    promised = hardware.pv_sizes[0].span if hardware.pv_sizes else hardware.span
+    smallest = hardware.smallest_volume
+    promised = hardware.span if smallest is None else smallest.span
     return (Related(promised, "the volumes are promised here"), *is_on)
 
 
@@ -47,7 +48,7 @@ def disk_size_not_whole_spindles(context: Context) -> Iterator[Hit]:
             disks = max(pair.maximum["disk-count"], 1)
             most = volume.largest_disk(max(pair.maximum["spindle-use"] // disks, 1))
             sizes = [volume.largest_disk(count) for count in (volumes - 1, volumes) if count]
-            sizes = [size for size in sizes if pair.minimum["disk-size"] <= size <= most] or sizes
+            sizes = [size for size in sizes if pair.minimum["disk-size"] <= size <= most] or [min(most, *sizes)]
             sizes = [node_limits.writable("disk-size", size) for size in sizes]
             hint = f"write a maximum of {' or '.join(amount('disk-size', item) for item in sizes)}"
             part = replace(volume, smallest=volume.smallest // (hardware.volume_count or 1))

@@ -54,7 +54,12 @@ def pattern_without_node(context: Context) -> Iterator[Hit]:
                 yield hit(declared, message, entry.span, hint, missing=missing)
             elif not any(map(ALL_THAT_COME.search, _BRACKETS.findall(entry.value))):
                 lacking = [name for name in written_out(entry.value) or () if name not in known]
-                if lacking:
+                wanted = {node.name: node.group for node in context.desired.nodes.values() if node.group}
+                homes = {home.value for name in known if matches(entry.value, name) and (home := wanted.get(name))}
+                if declared.level is Level.GROUP and homes and declared.name not in homes:
+                    message = f"all nodes that {entry.value} matches are named by group {some(sorted(homes))}"
+                    yield hit(declared, message, entry.span, "remove the names there: a name wins over a pattern")
+                elif lacking:
                     message = f"{entry.value} lists {some(lacking)}, which the cluster does not have"
                     yield hit(declared, message, entry.span, "narrow the pattern, or add the nodes first")
 

@@ -354,6 +354,9 @@ def rule_matches_nothing(context: Context) -> Iterator[Hit]:
                     yield _hit(house_rule, what, glob.span, f"Did you mean `{near}`?")
             continue
         message, span, hint = f"the policy has no {kind.value}", kind.span, "remove the rule, or correct its kind"
+        gone = [
+            group.name for group in policy.groups.values() if group.removed and fits_any(group.name, house_rule.names)
+        ]
         if names and not any(fits_any(name, house_rule.names) for name in names) and house_rule.names:
             glob = house_rule.names[0]
             message, span = f"no {kind.value} is called {glob.value!r}", glob.span
@@ -361,7 +364,10 @@ def rule_matches_nothing(context: Context) -> Iterator[Hit]:
         elif names:
             message = f"no {kind.value} with such a name has such a tag"
             span, hint = house_rule.tags[0].span, "correct the tags, or remove the rule"
-        yield hit(_label(house_rule), f"house rule {house_rule.name.value} looks at nothing: {message}", span, hint)
+        missing = f"group {gone[0]}" if gone else ""
+        hint = f"group {gone[0]} is to be removed: remove the rule, too" if gone else hint
+        message = f"house rule {house_rule.name.value} looks at nothing: {message}"
+        yield hit(_label(house_rule), message, span, hint, missing=missing)
 
 
 def _almost_tagged(context: Context, house_rule: HouseRule) -> Iterator[Hit]:

@@ -9,7 +9,7 @@ from typing import Final
 from gpolicy.checking.context import ENABLED_HYPERVISORS, ENABLED_TEMPLATES, Context
 from gpolicy.checking.pairs import amount, nearest
 from gpolicy.checking.rule import Hit, Same, When, error, hit, information, see, warning
-from gpolicy.findings import REFUSED
+from gpolicy.findings import REFUSED, Role
 from gpolicy.ganeti.amounts import exact_size
 from gpolicy.ganeti.vocabulary import Path, known_words
 from gpolicy.guessing import did_you_mean_one_of, is_one_slip
@@ -38,7 +38,7 @@ def image_location(context: Context) -> Iterator[Hit]:
             yield hit(declared, message, leaf.span, "write the full path or URL" if leaf.value else kept)
 
 
-@error("GP108", When.MORE_WITH_STATE)
+@error("GP108", When.MORE_WITH_STATE, explains=100, role=Role.ALSO_RELATED)
 def backend_memory_reversed(context: Context) -> Iterator[Hit]:
     for declared, (low, high) in together(context, ("beparams", "minmem"), ("beparams", "maxmem")):
         if low.number > high.number:

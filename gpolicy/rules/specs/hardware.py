@@ -117,7 +117,8 @@ def _exchanged(group: GroupPolicy) -> Iterator[Hit]:
         if not _is_usual_memory(gib) and (meant := _exchanged_digits(gib, _MEMORIES.__contains__)):
             yield hit(group, f"hardly any machine has {gib}G of memory", memory.span, f"Did you mean `{meant}G`?")
     if cpus is not None and (meant := _exchanged_digits(cpus.value, _is_usual_cpus)):
-        yield hit(group, f"hardly any machine has {cpus.value} CPUs", cpus.span, f"Did you mean `{meant}`?")
+        hint = f"is {meant} meant? Else write what the nodes have"
+        yield hit(group, f"hardly any machine has {cpus.value} CPUs", cpus.span, hint)
 
 
 def _exchanged_digits(figure: int, is_usual: Callable[[int], bool]) -> int:

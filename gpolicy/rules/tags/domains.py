@@ -91,6 +91,13 @@ _Beside = tuple[Declared, Span, str]
 """A group or a node set, a place in its list, and what is meant there: a pattern one number off, or a question."""
 
 
+def is_place(context: Context, domain: str) -> bool:
+    """Return whether a node is in one value of a domain: it is called a place, or few of the nodes are in two."""
+    there = context.tagged_by_domain.get(domain, ())
+    twice = sum(len(node.of(domain)) > 1 for node in there)
+    return domain.lower() in PLACES or (domain.lower() not in OF_NODES and 3 * twice <= len(there))
+
+
 def in_two(context: Context, names: Collection[str], hint: str = "") -> Iterator[Hit]:
     """Yield nodes with two tags of one of these domains, at the place of the last of the tags, or of the new one."""
     reported = set[tuple[str, Span]]()
@@ -171,12 +178,12 @@ def digits_meant(context: Context, entry: str) -> str:
     return right if right != entry and any(share_nodes(right, item) for item in listed) else ""
 
 
-def list_meant(context: Context, node: str, domain: str = "") -> _Beside | None:
+def list_meant(context: Context, node: str, domain: str = "", had: Collection[str] = ()) -> _Beside | None:
     """Return whose list of nodes is most likely wrong about a node, its place, and the question what is meant.
 
     Only groups know the node, or only node sets (with tags of a domain), or two of these sets. So a pattern is one
     number too long or too short, or one of several sets is one node too short. A set that would have as many nodes as
-    others comes first, then groups.
+    others comes first, then groups. `had` are the tags of the domain that the node has now.
     """
     owners, beside = context.once(patterns_beside)
 
@@ -204,11 +211,14 @@ def list_meant(context: Context, node: str, domain: str = "") -> _Beside | None:
         is_alike = any(len(written_out(entry.value) or ()) == count for entries in others for entry in entries)
         if fits and is_about(owner):
             found.append((1 if is_group else 0 if is_alike else 2, count, (owner, span, f"is {meant} meant?")))
+    about = [item for item in context.policy.node_sets if item.label in counts]
     few, *most = sorted(counts.values()) or [0]
-    if known and not sets and {*most} == {few + 1} and len(most) >= (2 if found else 1):
-        short = next(item for item in context.policy.node_sets if counts.get(item.label) == few)
-        found.append((0, few, (short, short.document.value_span(("nodes",)), f"is {node} missing here?")))
-    exchanged = _exchanged([item for item in context.policy.node_sets if domain and item.label in counts], owners, node)
+    homes = [item for item in about if any(tag.value in had for tag in item.tags or ())]
+    if {*most} == {few + 1} and len(most) >= (2 if found else 1):
+        homes += [item for item in about if counts[item.label] == few]
+    if known and not sets and homes:
+        found.append((0, few, (homes[0], homes[0].document.value_span(("nodes",)), f"is {node} missing here?")))
+    exchanged = _exchanged(about if domain else [], owners, node)
     return exchanged or (min(found, key=lambda item: item[:2])[2] if found else None)
 
 

@@ -140,8 +140,10 @@ def failure_domain_incomplete(context: Context) -> Iterator[Hit]:
         like_others = len(having) >= least
         if not like_others:
             without = tuple(name for name in without if domain in failure and _is_in_now(context, name, domain))
-        slip = domains.list_meant(context, without[0], domain) if len(without) == 1 and like_others else None
-        is_twice = domain in domains.PLACES and any(len(node.of(domain)) > 1 for node in nodes)
+        had = _tags_now(context, without[0], domain) if without else []
+        is_slip = len(without) == 1 and like_others
+        slip = domains.list_meant(context, without[0], domain, had) if is_slip else None
+        is_twice = domains.is_place(context, domain) and any(len(node.of(domain)) > 1 for node in nodes)
         if without and not (slip and is_twice):  # else GP528 says it
             label, span = _place(nodes, domain, tag)
             other = _other_domain(nodes, without)
@@ -214,20 +216,24 @@ def _lacking_words(lacking: list[_Lacking]) -> str:
 
 def _is_in_now(context: Context, node: str, domain: str) -> bool:
     """Return whether a node of the cluster has a tag of a domain, which other nodes keep."""
+    return _tags_now(context, node, domain) != [] and any(other.of(domain) for other in context.all_tagged)
+
+
+def _tags_now(context: Context, node: str, domain: str) -> list[str]:
+    """Return the tags of a domain that a node of the cluster has."""
     now = context.observed.nodes.get(node)
-    is_in = now is not None and any(tag.startswith(f"{domain}:") for tag in now.tags)
-    return is_in and any(other.of(domain) for other in context.all_tagged)
+    return [tag for tag in now.tags if tag.startswith(f"{domain}:")] if now is not None else []
 
 
 @information("GP521", When.MORE_WITH_STATE)
 def node_in_two_domains(context: Context) -> Iterator[Hit]:
-    names = [name for name in domains.domains_of(context, "nlocation") if name.lower() not in domains.PLACES]
+    names = [name for name in domains.domains_of(context, "nlocation") if not domains.is_place(context, name)]
     return domains.in_two(context, names)
 
 
 @warning("GP528", When.MORE_WITH_STATE)
 def node_in_two_places(context: Context) -> Iterator[Hit]:
-    names = [name for name in domains.domains_of(context, "nlocation") if name.lower() in domains.PLACES]
+    names = [name for name in domains.domains_of(context, "nlocation") if domains.is_place(context, name)]
     return domains.in_two(context, names, "leave it the tag of the place where it is: tags of sets add up")
 
 
