@@ -261,8 +261,6 @@ class Clearing:
         short = shortage(node) > shortage(before) and node.facts.group not in self.start.unprotected
         return FailReason.MEM if over or short else None
 
-    # --- N+1 --------------------------------------------------------------------------------------------------------
-
     def judge_redundancy(self, here: Cleared) -> Refused | None:
         """Return which loss of one more node leaves which instance without a node, and did not before; None if none.
 
@@ -312,8 +310,6 @@ class Clearing:
             down[index] = node.copy()
             down[index].primaries = tuple(sorted(left, reverse=True))  # htools places them in this order
         return here.layout.reached(down, {}).each_homeless()
-
-    # --- the way back -----------------------------------------------------------------------------------------------
 
     def moves_back(self, here: Cleared, tags: LocationFacts) -> list[InstanceMove]:
         """Return the moves back to the cleared nodes, which have other `tags` after an upgrade.

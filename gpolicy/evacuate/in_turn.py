@@ -17,7 +17,7 @@ from gpolicy.analysis.allocator_input import require
 from gpolicy.analysis.basis import origin_of
 from gpolicy.analysis.health import LocationFacts
 from gpolicy.analysis.loaded_state import basis_notes, load_state
-from gpolicy.cluster.state import ClusterState, LiveInstance, LiveNode
+from gpolicy.cluster.state import ClusterState, LiveInstance
 from gpolicy.errors import InputError
 from gpolicy.evacuate.clearing import Cleared, Clearing, Refused
 from gpolicy.evacuate.evacuating import commands_of, named_nodes
@@ -105,9 +105,6 @@ def _hroller_groups(cluster: Cluster, chosen: Iterable[int]) -> tuple[list[list[
     return [group for group in found if group], ""
 
 
-# --- upgrades -------------------------------------------------------------------------------------------------------
-
-
 def _find_upgrade(state: ClusterState, chosen: Sequence[str]) -> tuple[Upgrade | None, str]:
     """Return the upgrade whose old nodes are most of the `chosen` ones; None if there are none, perhaps with a hint.
 
@@ -136,16 +133,6 @@ def _migration_tags(state: ClusterState, name: str) -> tuple[str, ...]:
 def _is_old(state: ClusterState, name: str, upgrade: Upgrade) -> bool:
     tags = _migration_tags(state, name)
     return upgrade.old in tags and upgrade.new not in tags
-
-
-def _upgraded(state: ClusterState, names: Iterable[str], upgrade: Upgrade) -> ClusterState:
-    nodes = {
-        name: replace(state.nodes[name], tags=state.nodes[name].tags - {upgrade.old} | {upgrade.new}) for name in names
-    }
-    return replace(state, nodes={**state.nodes, **nodes})
-
-
-# --- waves ----------------------------------------------------------------------------------------------------------
 
 
 def _find_waves(
@@ -236,31 +223,27 @@ def _begin_clearing(state: ClusterState, request: EvacuationRequest, old: Collec
     bare = replace(state, cluster=replace(state.cluster, tags=tags), nodes=nodes)
     beginning = begin_remedy(bare, load_state(bare, declared=request.declared))
     layout = beginning.before.layout
-    shut = {index: _why_shut(state.nodes[node.facts.name]) for index, node in layout.nodes.items()}
-    observed = [(item, state.instances[item.name]) for item in layout.instances.values()]
-    pinned = {item.index: _why_pinned(item, instance) for item, instance in observed}
+    places = [(index, state.nodes[node.facts.name]) for index, node in layout.nodes.items()]
+    observed = [(item, state.instances[item.name]) for item in layout.instances.values() if not item.forthcoming]
+    up = {
+        item.index: instance.admin_state == "up" if instance.running is None else instance.running
+        for item, instance in observed
+    }
     return Clearing(
         start=layout,
         movers=beginning.movers,
         tags=LocationFacts(state, {}),
-        running=frozenset(item.index for item, instance in observed if _runs(instance) and not item.forthcoming),
-        pinned={number: why for number, why in pinned.items() if why},
-        shut={index: why for index, why in shut.items() if why},
+        running=frozenset(number for number, runs in up.items() if runs),
+        pinned={item.index: why for item, instance in observed if (why := _why_pinned(item, instance))},
+        shut={
+            index: "offline" if node.offline else "drained" if node.drained else "not vm_capable"
+            for index, node in places
+            if not node.is_usable
+        },
         old=frozenset(old),
         force=request.ignore_soft_errors,
         stop=stop,
     )
-
-
-def _why_shut(node: LiveNode) -> str:
-    """Return the word for why Ganeti moves nothing to a node; empty where it does."""
-    if node.is_usable:
-        return ""
-    return "offline" if node.offline else "drained" if node.drained else "not vm_capable"
-
-
-def _runs(instance: LiveInstance) -> bool:
-    return instance.admin_state == "up" if instance.running is None else instance.running
 
 
 def _why_pinned(item: Instance, instance: LiveInstance) -> str:
@@ -278,7 +261,13 @@ def _wave(state: ClusterState, clearing: Clearing, here: Cleared, waits: str, up
     start = clearing.start
     names = [clearing.name(index) for index in sorted(here.closed)]
     out = _jobs(state, here.moved.values(), start.nodes)
-    cleared = state if upgrade is None else _upgraded(state, names, upgrade)
+    cleared, commands = state, list[Words]()
+    if upgrade is not None:
+        nodes = dict(state.nodes)
+        for name in names:
+            nodes[name] = replace(nodes[name], tags=nodes[name].tags - {upgrade.old} | {upgrade.new})
+            commands += [("gnt-node", "remove-tags", name, upgrade.old), ("gnt-node", "add-tags", name, upgrade.new)]
+        cleared = replace(state, nodes=nodes)
     cleared = elsewhere(cleared, {move.instance: move.nodes_after for move in out})
     tags = clearing.tags if upgrade is None else LocationFacts(cleared, {})
     back = _jobs(cleared, clearing.moves_back(here, tags), start.nodes)
@@ -291,16 +280,12 @@ def _wave(state: ClusterState, clearing: Clearing, here: Cleared, waits: str, up
         )
         for number, reason in here.halted.items()
     ]
-    upgraded: list[Words] = []
-    if upgrade is not None:
-        for name in names:
-            upgraded += [("gnt-node", "remove-tags", name, upgrade.old), ("gnt-node", "add-tags", name, upgrade.new)]
     return Wave(
         nodes=tuple(names),
         out=out,
         back=back,
         first=tuple(("gnt-instance", "shutdown", item.instance) for item in halted),
-        last=(*upgraded, *(("gnt-instance", "startup", item.instance) for item in halted)),
+        last=(*commands, *(("gnt-instance", "startup", item.instance) for item in halted)),
         halted=tuple(halted),
         waits=waits,
         before=state,

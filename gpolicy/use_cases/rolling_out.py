@@ -12,7 +12,6 @@ from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import partial
 from pathlib import Path
-from typing import Final
 
 from gpolicy.apply import journals
 from gpolicy.apply.carrying import ApplyError
@@ -39,9 +38,6 @@ from gpolicy.rollout.rollout_run import LookResult, PlanStage, RolledOut, Rollou
 from gpolicy.use_cases.carrying_out import ApplyRequest, apply_plan, read_for, runner_for
 from gpolicy.use_cases.questions import check_policy
 
-_LEAST_READ: Final = 4
-"""So many clusters are read at once, even if fewer plans are carried out at once: who only reads breaks nothing."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterPlan:
@@ -61,10 +57,7 @@ class ClusterPlan:
         object.__setattr__(self, "digest", digest)
 
     def read_journal(self) -> journals.RunHistory | None:
-        """Return what the journal of the plan says now, also if it is another plan's. Raise InputError if damaged.
-
-        It is read each time: another process may have written it meanwhile.
-        """
+        """Return what the journal says now, of whichever plan: others may write it. Raise InputError if damaged."""
         path = self.request.journal_file
         data = journals.read_journal(path)
         return None if data is None else journals.read_history(data, str(path))
@@ -414,11 +407,14 @@ class SideBySide:
         jobs: Sequence[Callable[[], Result]],
         may_begin: Callable[[str], bool] | None = None,
     ) -> Iterator[tuple[str, Result | Failed]]:
-        """Do a job for each cluster: one that `may_begin` is about takes as long as it takes, others only read."""
+        """Do a job for each cluster: one that `may_begin` is about takes as long as it takes, others only read.
+
+        At least four read at once: `jobs` is how many clusters may be changed at once, and reading changes none.
+        """
         begins = may_begin or (lambda _: True)
         results = results_as_they_come(
             jobs,
-            most=max(self.request.jobs, _LEAST_READ) if may_begin is None else self.request.jobs,
+            most=max(self.request.jobs, 4) if may_begin is None else self.request.jobs,
             seconds=self.request.seconds if may_begin is None else math.inf,
             watcher=self.request.watch(clusters),
             may_begin=lambda number: begins(clusters[number]),
