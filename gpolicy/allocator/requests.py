@@ -297,18 +297,25 @@ def search_dedicated(
     instance, candidates = wanted.instance, candidates_among(nodes, members, wanted.count, options.restriction)
     scope = {index: nodes[index] for index in members}
     found = compiled_dedicated(scope, instance, candidates, force=options.ignore_soft_errors)
-    if found is None:  # every candidate is tried, one by one, as the law does
-        tried = try_each_dedicated(nodes, instance, candidates, force=options.ignore_soft_errors)
-        trials = [trial for some in tried for _, trial in some]
-        refused = count_failures([trial for trial in trials if isinstance(trial, cluster_data.FailReason)])
-        possible = [trial for trial in reversed(trials) if isinstance(trial, Placement)]  # of equal ones the later wins
-        return Attempt(refused, len(possible), min(possible, key=lambda trial: trial.metric, default=None))
+    if found is None:
+        return _search_all(nodes, instance, candidates, options)
     failures, successes, best = found
     if not best:
         return Attempt(failures, successes, None)
     only = SingleCandidates(best) if len(best) == 1 else PairCandidates(((best[0], best[1:]),))
     (((_, trial),),) = try_each_dedicated(nodes, instance, only, force=options.ignore_soft_errors)
     return Attempt(failures, successes, accepted(trial))
+
+
+def _search_all(
+    nodes: Nodes, instance: cluster_data.Instance, candidates: Candidates, options: RequestOptions
+) -> Attempt:
+    """Try every candidate, one by one, as the law does."""
+    tried = try_each_dedicated(nodes, instance, candidates, force=options.ignore_soft_errors)
+    trials = [trial for some in tried for _, trial in some]
+    failures = count_failures([trial for trial in trials if isinstance(trial, cluster_data.FailReason)])
+    possible = [trial for trial in reversed(trials) if isinstance(trial, Placement)]  # of equal ones the later wins
+    return Attempt(failures, len(possible), min(possible, key=lambda trial: trial.metric, default=None))
 
 
 def _how_many(node: cluster_data.Node, sample: cluster_data.Instance) -> int:

@@ -114,9 +114,8 @@ def read_chain(data: bytes, where: str, right_format: Callable[[Record], None]) 
 def is_before_begin(data: bytes) -> bool:
     """Return whether the content of a journal ends within its first event: what this announces has not begun."""
     start = f'{{"event": "{BEGIN}", '.encode()
-    is_cut = data.startswith(start) or start.startswith(data)
     is_whole = b"\n" in data or _event(data, "", "", None) is not None or _lost_its_end(data, "")
-    return is_cut and not is_whole
+    return not is_whole and (data.startswith(start) or start.startswith(data))
 
 
 def _lost_its_end(line: bytes, before: str) -> bool:

@@ -86,10 +86,7 @@ def _refuse_form(display: Display, targets: Targets, verb: str) -> None:
 
 
 def _pickled_report(target: Target, work: Work, forms: Collection[str], index: str) -> bytes:
-    """Do the work for one cluster, in another process. Its page leads to `index`. What it says aside is kept, too.
-
-    As objects the report would take four times the memory, which later processes copy.
-    """
+    """Do the work for one cluster, in another process. Its page leads to `index`. What it says aside is kept, too."""
     aside = io.StringIO()
     with redirect_stderr(aside), redirect_stdout(io.StringIO()):
         try:
@@ -117,7 +114,7 @@ def _pickled_report(target: Target, work: Work, forms: Collection[str], index: s
         error="" if answer is not None else f"the policy has {count(len(told), 'error')}: {some(told, 3)}",
         aside=tuple(line.removeprefix("gpolicy: ") for line in aside.getvalue().splitlines()),
     )
-    return pickle.dumps(made)
+    return pickle.dumps(made)  # as objects it takes four times the memory, which later processes copy
 
 
 def _portable(answer: Answer) -> Answer:

@@ -8,8 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from gpolicy.checking import checking
-from gpolicy.checking.context import Bounds, Forecast
-from gpolicy.ganeti.vocabulary import MINMAX
+from gpolicy.checking.context import MINMAX, Bounds, Forecast
 
 if TYPE_CHECKING:
     from gpolicy.analysis.violations import PolicyViolation

@@ -407,14 +407,11 @@ class SideBySide:
         jobs: Sequence[Callable[[], Result]],
         may_begin: Callable[[str], bool] | None = None,
     ) -> Iterator[tuple[str, Result | Failed]]:
-        """Do a job for each cluster: one that `may_begin` is about takes as long as it takes, others only read.
-
-        At least four read at once: `jobs` is how many clusters may be changed at once, and reading changes none.
-        """
+        """Do a job for each cluster: one that `may_begin` is about takes as long as it takes, others only read."""
         begins = may_begin or (lambda _: True)
         results = results_as_they_come(
             jobs,
-            most=max(self.request.jobs, 4) if may_begin is None else self.request.jobs,
+            most=max(self.request.jobs, 4) if may_begin is None else self.request.jobs,  # reading changes no cluster
             seconds=self.request.seconds if may_begin is None else math.inf,
             watcher=self.request.watch(clusters),
             may_begin=lambda number: begins(clusters[number]),
