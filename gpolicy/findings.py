@@ -29,7 +29,10 @@ REFUSED: Final = "Ganeti refuses it, whoever accepts it"
 UNREADABLE: Final = "a policy that cannot be read as a whole cannot be planned"
 AMBIGUOUS: Final = "the policy says two things, and gpolicy does not choose"
 NO_PLAN: Final = "gpolicy makes no plan with it"
-"""Why nobody can accept what a rule finds."""
+"""Why nobody can accept what a rule finds, nor make it less than an error: the end of the message that says so.
+
+REFUSED is of what Ganeti itself checks. With NO_PLAN, gpolicy does not know what to change, and would guess.
+"""
 
 LONGEST_MESSAGE: Final = 2000
 """The greatest length of a message or a hint: a policy may contain longer texts, with thousands of errors."""

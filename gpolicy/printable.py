@@ -55,7 +55,7 @@ def printable(text: str) -> str:
 
 
 def _escaped(text: str) -> str:
-    return "".join(letter if _stays(letter) else _escape(letter) for letter in text)
+    return "".join(letter if _stays(letter) else letter.encode("unicode_escape").decode("ascii") for letter in text)
 
 
 def _stays(text: str) -> bool:
@@ -64,10 +64,6 @@ def _stays(text: str) -> bool:
         text.isascii()
         or (_UNSEEN.isdisjoint(map(ord, text)) and _RIGHT_TO_LEFT.isdisjoint(map(unicodedata.bidirectional, text)))
     )
-
-
-def _escape(letter: str) -> str:
-    return letter.encode("unicode_escape").decode("ascii")
 
 
 def columns(text: str) -> int:

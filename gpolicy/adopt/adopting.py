@@ -86,7 +86,11 @@ class Adoption:
     def run(self) -> Adopted:
         """Return the policy of the whole cluster."""
         rules = yaml_text.rule_tags(self._tags("cluster", self.state.cluster.tags))
-        groups = self._declarable_groups()
+        groups: list[str] = []
+        for name in self.state.groups:
+            reason = yaml_text.name_complaint(name, pattern=False) or self.excluded.get((f"group/{name}", ""), "")
+            if not self._leaves_out(f"group/{name}", "", f"it cannot be declared: {reason}" if reason else ""):
+                groups.append(name)
         self.files["cluster.yaml"] = self._cluster(rules.others)
         for name, file in sorted(file_names(groups).items()):
             members = sorted(node.name for node in self.state.nodes.values() if node.group == name)
@@ -170,14 +174,6 @@ class Adoption:
         """Note what is left out, where there is a reason; return whether there is one."""
         self.left_out += [yaml_text.NotWritten(label, what, reason)] if reason else []
         return reason != ""
-
-    def _declarable_groups(self) -> list[str]:
-        names: list[str] = []
-        for name in self.state.groups:
-            reason = yaml_text.name_complaint(name, pattern=False) or self.excluded.get((f"group/{name}", ""), "")
-            if not self._leaves_out(f"group/{name}", "", f"it cannot be declared: {reason}" if reason else ""):
-                names.append(name)
-        return names
 
     def group(self, group: LiveGroup, members: list[str]) -> str:
         """Return the text of a group's file, with these nodes."""

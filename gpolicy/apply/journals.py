@@ -95,11 +95,12 @@ def read_chain(data: bytes, where: str, right_format: Callable[[Record], None]) 
             cut_short = True
             continue
         event = _event(line, checksum, place, None if events else right_format)
-        if event is None and not has_end and _event(line[:-1], checksum, place, None) is None:
+        if event is None and not has_end and not _lost_its_end(line, checksum):
             ending = _CUT_SHORT + b"\n"
             break
         if event is None or (has_end and cut_short and event.fields.get("event") != BEGIN):
-            raise _damaged(place)
+            how = "this line was changed, or lines before it are lost or out of order"
+            raise InputError(f"{place}: the journal is damaged: {how}", hint=DISTRUSTED)
         cut_short = False
         events.append(event)
         checksum, ending = event.text("chain"), b"" if has_end else b"\n"
@@ -113,13 +114,13 @@ def read_chain(data: bytes, where: str, right_format: Callable[[Record], None]) 
 def is_before_begin(data: bytes) -> bool:
     """Return whether the content of a journal ends within its first event: what this announces has not begun."""
     start = f'{{"event": "{BEGIN}", '.encode()
-    is_cut = data.startswith(start) or start.startswith(data)
-    return is_cut and b"\n" not in data and not any(_event(line, "", "", None) for line in (data, data[:-1]))
+    is_whole = b"\n" in data or _event(data, "", "", None) is not None or _lost_its_end(data, "")
+    return not is_whole and (data.startswith(start) or start.startswith(data))
 
 
-def _damaged(place: str) -> InputError:
-    how = "this line was changed, or lines before it are lost or out of order"
-    return InputError(f"{place}: the journal is damaged: {how}", hint=DISTRUSTED)
+def _lost_its_end(line: bytes, before: str) -> bool:
+    """Whether a last line is an event and one byte more: its newline was changed, so the line was not cut short."""
+    return _event(line[:-1], before, "", None) is not None
 
 
 def _event(line: bytes, before: str, place: str, right_format: Callable[[Record], None] | None) -> Record | None:
@@ -152,6 +153,7 @@ class Fate(StrEnum):
 
 
 JOURNAL_FILE: Final = OwnFile("gpolicy-journal", "1.1", "a journal", unread=("", "0"))  # 1.0 had no checksums
+"""A new event, or a key more, makes the next one 1.2: who reads 1.1 ignores both (docs/reference/stability.md)."""
 
 STARTED: Final = Shape(dict, "step-started").with_keys(
     step=NOT_EMPTY, title=str, mark=str, attempt=FROM_ONE, route=Route
@@ -256,7 +258,7 @@ def _begun(history: RunHistory | None, event: Record) -> RunHistory:
 
 
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
-_LARGEST = 64 * 1024**2
+_LARGEST = 64 * 1024**2  # bytes; a longer journal is not read
 _NEW = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -296,7 +298,7 @@ class JournalFile:
 
     @property
     def is_long(self) -> bool:
-        """Whether there is no room for what a run does not need: the whole must stay readable."""
+        """Whether there is no room for messages: three quarters are kept for what a run that goes on must know."""
         return os.fstat(self._descriptor).st_size > _LARGEST // 4
 
     def close(self) -> None:
@@ -389,7 +391,7 @@ def set_aside(path: Path, plan_digest: str) -> Path:
 
 
 def history_for(plan: Procedure, path: Path, *, resume: bool, rollback: bool) -> RunHistory | None:
-    """Return what the journal at `path` says of this plan, None for a first run.
+    """Return what the journal at `path` says of this plan, None for a first run. For a roll-out: `rollout_history`.
 
     Raise RequestError when the run that is asked for does not follow from it. A journal of another plan is not judged
     here: `RunHistory.plan_digest` differs.

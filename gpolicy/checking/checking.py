@@ -96,8 +96,10 @@ class Examination:
         sieve.take(_structure_hits(self.policy))
         codes = set(CODES[Role.STRUCTURE] - context.settings.ignored)
         unfit = When.STATE if context.state is None else When.NO_STATE
-        unfit |= When.ALWAYS if context.whole else When.WHOLE
-        unfit |= When.NO_PLAN if self.to_plan else When.ALWAYS
+        if not context.whole:
+            unfit |= When.WHOLE
+        if self.to_plan:
+            unfit |= When.NO_PLAN
         for rule, is_last in _rules_without(RULES, unfit, context.settings.asked):
             is_silent = rule.silent_after != () and any(
                 item.severity is Severity.ERROR and item.code.startswith(rule.silent_after) for item in sieve.kept
@@ -117,8 +119,9 @@ class Examination:
         policy, settings, baseline = self.policy, context.settings, self.baseline
 
         def ran(key: str) -> bool:
-            is_house = key.startswith(HOUSE)
-            return HOUSE_CODE in codes and key not in settings.ignored if is_house else key in codes
+            if key.startswith(HOUSE):  # house rules run under one code
+                return HOUSE_CODE in codes and key not in settings.ignored
+            return key in codes
 
         def counting(findings: Iterable[Finding]) -> Iterator[Finding]:
             return (settings.with_severity(finding) for finding in findings if settings.counts(finding))

@@ -16,7 +16,7 @@ from gpolicy.checking.settings import Settings
 from gpolicy.checking.tags import Members, Tag, TaggedNode
 from gpolicy.cluster.state import ClusterObject, ClusterState, LiveGroup, LiveInstance
 from gpolicy.findings import NODES_LIKE, Finding, Role, Severity, Span
-from gpolicy.ganeti.vocabulary import Level, Path
+from gpolicy.ganeti.vocabulary import MINMAX as MINMAX, Level, Path  # noqa: PLC0414 (for rules)
 from gpolicy.policy.model import INHERIT, ClusterPolicy, Declared, GroupPolicy, Leaf, Leaves, Policy
 from gpolicy.policy.source_file import Pointer
 from gpolicy.resolve.desired import Desired, resolve
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 _Result = TypeVar("_Result")
 
 EXCLUSIVE_STORAGE: Path = ("ndparams", "exclusive_storage")
-MINMAX: Path = ("ipolicy", "minmax")
 DISK_TEMPLATES: Path = ("ipolicy", "disk-templates")
 ENABLED_TEMPLATES: Path = ("enabled_disk_templates",)
 ENABLED_HYPERVISORS: Path = ("enabled_hypervisors",)

@@ -74,12 +74,17 @@ class Rule:
     """One rule: its documentation, and the function that yields what is wrong with a policy, or with a `Fleet`.
 
     The function gets the parameters of the rule by name. One mistake makes one finding: by the roles of rules (`Role`)
-    and by these the checker leaves out what only follows from another finding. `explains`: those of this rule tell what
-    is most likely wrong, and others at the same place follow from it; of two such findings the one with the lesser
-    number counts: 0 even before what is more severe, 100 only for what compares with its place. `silent_after`: the
-    families after whose errors a rule that runs last is not asked. `better`: the codes of rules that say the same more
-    exactly, by what the hits share: `Same`, or the guard that they repeat. `unless_declared`: where the policy declares
-    all these, a state shows no more.
+    and by these the checker leaves out what only follows from another finding. `silent_after`: the families after whose
+    errors a rule that runs last is not asked. `better`: the codes of rules that say the same more exactly, by what the
+    hits share: `Same`, or the guard that they repeat. `unless_declared`: where the policy declares all these, a state
+    shows no more. `explains`: findings of this rule tell what is most likely wrong, and others at the same place follow
+    from it. Of two such findings the lesser number counts (of one severity; 0 always):
+
+        0        which nodes a group has
+        1 - 7    one name, word or number that makes no sense by itself
+        8 - 17   two values that do not go together, or one with what instances of the cluster use
+        18 - 30  sizes, promises and figures beside what nodes give; names that look like another
+        100      explains only what compares with its place
     """
 
     info: RuleInfo

@@ -128,14 +128,11 @@ def declared_tags(policy: model.Policy) -> tuple[Tag, ...]:
     """Return all tags that the policy declares, those rendered from TagRules on the cluster included."""
     own = [(item.label, item.level, tag, False) for item in policy.objects for tag in item.tags or ()]
     rendered = [("cluster", Level.CLUSTER, tag, True) for rules in policy.tag_rules for tag in rules.tags]
-    return tuple(
-        Tag(label, level, tag.value, tag.span, typed, _family(tag.value))
-        for label, level, tag, typed in (*own, *rendered)
-    )
-
-
-def _family(text: str) -> str:
-    return next((name for name, prefix in TAG_FAMILIES.items() if text.startswith(prefix)), "")
+    found = []
+    for label, level, tag, typed in (*own, *rendered):
+        family = next((name for name, prefix in TAG_FAMILIES.items() if tag.value.startswith(prefix)), "")
+        found.append(Tag(label, level, tag.value, tag.span, typed, family))
+    return tuple(found)
 
 
 @dataclass(frozen=True)

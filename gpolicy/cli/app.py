@@ -57,7 +57,13 @@ class _Verbs(TyperGroup):
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002
         if cmd_name in VERBS and cmd_name not in self.commands:
-            self.commands[cmd_name] = _built(cmd_name)
+            module = import_module(f"gpolicy.cli.verbs.{VERBS[cmd_name]}")
+            alone = typer.Typer(add_completion=False, rich_markup_mode=None)
+            (command,) = (command for command in module.verbs.registered_commands if command.name == cmd_name)
+            alone.registered_commands = [copy(command)]  # the module's own stays as it is, for the next command line
+            alone.registered_commands[0].cls = _Verb
+            alone.registered_commands[0].callback = with_typer_defaults(command.callback)
+            self.commands[cmd_name] = get_command(alone)
         return self.commands.get(cmd_name)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
@@ -112,16 +118,13 @@ class _Verb(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> Any:
         ctx.meta[_ALL] = "--all" in args
-        _, _, given = self.make_parser(ctx).parse_args(list(args))
+        given: list[Any] = self.make_parser(ctx).parse_args(list(args))[2]
         for place, option in enumerate(given):
-            if option in given[:place] and _takes_one(option):
+            takes_one = option.param_type_name == "option" and not option.multiple
+            if takes_one and (not option.is_flag or option.secondary_opts) and option in given[:place]:
                 hint = "give it once: gpolicy does not choose between two values"
                 raise UsageError(f"{max(option.opts, key=len)} is given twice", hint=hint)
         return super().parse_args(ctx, args)
-
-
-def _takes_one(option: Any) -> bool:
-    return option.param_type_name == "option" and not option.multiple and (not option.is_flag or option.secondary_opts)
 
 
 def explained(command: Any) -> Any:
@@ -143,16 +146,6 @@ def explained(command: Any) -> Any:
 def summary(command: Any) -> str:
     """Return the first sentence of the help of a verb or an option, without its full stop."""
     return str(command.help or "").strip().split("\n\n")[0].split(". ")[0].removesuffix(".")
-
-
-def _built(verb: str) -> Any:
-    module = import_module(f"gpolicy.cli.verbs.{VERBS[verb]}")
-    alone = typer.Typer(add_completion=False, rich_markup_mode=None)
-    (command,) = (command for command in module.verbs.registered_commands if command.name == verb)
-    alone.registered_commands = [copy(command)]  # the module's own stays as it is written, for the next command line
-    alone.registered_commands[0].cls = _Verb
-    alone.registered_commands[0].callback = with_typer_defaults(command.callback)
-    return get_command(alone)
 
 
 app = typer.Typer(

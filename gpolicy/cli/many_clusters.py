@@ -86,11 +86,6 @@ def _refuse_form(display: Display, targets: Targets, verb: str) -> None:
 
 
 def _pickled_report(target: Target, work: Work, forms: Collection[str], index: str) -> bytes:
-    """Return the report of one cluster: as objects it takes four times the memory, which later processes copy."""
-    return pickle.dumps(_report_of(target, work, forms, index))
-
-
-def _report_of(target: Target, work: Work, forms: Collection[str], index: str) -> fleet_report.ClusterReport:
     """Do the work for one cluster, in another process. Its page leads to `index`. What it says aside is kept, too."""
     aside = io.StringIO()
     with redirect_stderr(aside), redirect_stdout(io.StringIO()):
@@ -98,11 +93,17 @@ def _report_of(target: Target, work: Work, forms: Collection[str], index: str) -
             report = work(target)
             answer = report.answer() if report.answer is not None else None
             data = json.loads(report.own["json"]()) if "json" in forms and answer is not None else None
-            page = _page(answer, report, index) if index and answer is not None else ""
+            page = ""
+            if index and answer is not None:
+                page = report_text(Display(form="html", index=index), lambda: answer, {}, report.policy)
             metrics = report.metrics() if "prometheus" in forms and report.metrics is not None else None
-        except (GpolicyError, OSError) as error:
-            return failure_of(target, *_words(error))
-    return fleet_report.ClusterReport(
+        except GpolicyError as error:
+            return pickle.dumps(failure_of(target, *in_options(error)))
+        except OSError as error:
+            why = f"{error.filename}: {error.strerror or error}" if error.filename else str(error)
+            return pickle.dumps(failure_of(target, why))
+    told = [f"{item.code} {f'{item.span}: ' if item.span else ''}{item.message}" for item in report.errors]
+    made = fleet_report.ClusterReport(
         name=target.name,
         labels=target.labels,
         exit_code=report.exit_code,
@@ -110,15 +111,10 @@ def _report_of(target: Target, work: Work, forms: Collection[str], index: str) -
         data=data,
         page=page,
         metrics=metrics,
-        error="" if answer is not None else _errors(report),
+        error="" if answer is not None else f"the policy has {count(len(told), 'error')}: {some(told, 3)}",
         aside=tuple(line.removeprefix("gpolicy: ") for line in aside.getvalue().splitlines()),
     )
-
-
-def _errors(report: Report) -> str:
-    """Return what prevents an answer, in one line."""
-    told = [f"{item.code} {f'{item.span}: ' if item.span else ''}{item.message}" for item in report.errors]
-    return f"the policy has {count(len(told), 'error')}: {some(told, 3)}"
+    return pickle.dumps(made)  # as objects it takes four times the memory, which later processes copy
 
 
 def _portable(answer: Answer) -> Answer:
@@ -128,16 +124,6 @@ def _portable(answer: Answer) -> Answer:
         parts = tuple(part for part in section.parts if not isinstance(part, Picture))
         sections.append(replace(section, parts=parts))
     return replace(answer, sections=tuple(sections))
-
-
-def _page(answer: Answer, report: Report, index: str) -> str:
-    return report_text(Display(form="html", index=index), lambda: answer, {}, report.policy)
-
-
-def _words(error: GpolicyError | OSError) -> tuple[str, str | None]:
-    if isinstance(error, GpolicyError):
-        return in_options(error)
-    return (f"{error.filename}: {error.strerror or error}" if error.filename else str(error)), None
 
 
 def failure_of(target: Target, reason: str, hint: str | None = None) -> fleet_report.ClusterReport:

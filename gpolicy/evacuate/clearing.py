@@ -41,6 +41,13 @@ class Cleared:
     halted: Mapping[int, str] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """Why an instance cannot leave its node, or why a node cannot be cleared as well, as a report says it."""
+
+    reason: str
+
+
 @dataclass(frozen=True)
 class Clearing:
     """A cluster whose nodes are to be cleared, as `start` is: there without migration tags, as N+1 does not ask for
@@ -63,7 +70,7 @@ class Clearing:
     stop: Stop
     _alone: dict[int, Cleared] = field(default_factory=dict)
     _allowed: dict[tuple[int, bool], frozenset[str]] = field(default_factory=dict)
-    _refused: dict[int, str] = field(default_factory=dict)
+    _refused: dict[int, Refused] = field(default_factory=dict)
     _near: dict[int, list[int]] = field(default_factory=dict)
 
     def name(self, index: int) -> str:
@@ -79,7 +86,7 @@ class Clearing:
         """Return one node cleared, and no other, with as few instances halted as possible and N+1 no worse."""
         if index not in self._alone:
             found = self._clear(index, careful=False)
-            if self.newly_homeless(found):  # then N+1 is looked at after each move
+            if self.judge_redundancy(found) is not None:  # then N+1 is looked at after each move
                 found = self._clear(index)
             if self.old and not found.halted.keys() <= self.pinned.keys():
                 copied = self._clear(index, copies=True)
@@ -87,24 +94,29 @@ class Clearing:
             self._alone[index] = found
         return self._alone[index]
 
-    def join(self, here: Cleared, index: int, *, careful: bool) -> Cleared | str:
+    def join(self, here: Cleared, index: int, *, careful: bool) -> Cleared | Refused:
         """Return `here` with one more node cleared, and no more halted than if it goes alone; or why it cannot be.
 
         `careful`: and N+1 no worse.
         """
-        known = self._refused if self._is_untouched(here, index) else dict[int, str]()
-        if index in known:
-            return known[index]
+        is_untouched = self._is_untouched(here, index)
+        if is_untouched and index in self._refused:  # as it was before, beside other nodes
+            return self._refused[index]
         there = replace(here, closed=here.closed | {index})
         for number in self._leaving(here.layout, index):
-            found = self._leave(there, number, copies=False, careful=False, helpers=0)
-            if isinstance(found, str):
-                alone = self.pinned if number in self.pinned or self.old else self.clear_alone(index).halted
-                if number not in alone:
-                    return known.setdefault(index, f"{self.start.instances[number].name}: {found}")
-                found = replace(there, halted={**there.halted, number: alone[number]})
+            found = self._leave(there, number, copies=False, careful=False, depth=0)
+            if isinstance(found, Refused):
+                # in an upgrade none but a pinned one: in a later wave there are more new nodes for the others
+                may_halt = self.pinned if number in self.pinned or self.old else self.clear_alone(index).halted
+                if number not in may_halt:
+                    refused = Refused(f"{self.start.instances[number].name}: {found.reason}")
+                    if is_untouched:
+                        self._refused[index] = refused
+                    return refused
+                found = replace(there, halted={**there.halted, number: may_halt[number]})
             there = found
-        return (careful and self.newly_homeless(there)) or there
+        worse = self.judge_redundancy(there) if careful else None
+        return there if worse is None else worse
 
     def _is_untouched(self, here: Cleared, index: int) -> bool:
         """Whether a node, and all nodes that its instances may go to, are as they were at the start."""
@@ -117,9 +129,9 @@ class Clearing:
         """Return one node cleared, where others may make room. `careful`: N+1 is no worse after each move."""
         here = Cleared(self.start, frozenset({index}))
         for number in self._leaving(self.start, index):
-            found = self._leave(here, number, copies=copies, careful=careful, helpers=len(_MOST_HELPERS) - 1)
-            if isinstance(found, str):
-                found = replace(here, halted={**here.halted, number: found})
+            found = self._leave(here, number, copies=copies, careful=careful, depth=len(_MOST_HELPERS) - 1)
+            if isinstance(found, Refused):
+                found = replace(here, halted={**here.halted, number: found.reason})
             here = found
         return here
 
@@ -128,35 +140,48 @@ class Clearing:
         own = [layout.instances[number] for number in layout.nodes[index].primaries if number in self.running]
         return [item.index for item in sorted(own, key=lambda item: (item.secondary == NO_NODE, -item.memory))]
 
-    def _leave(self, here: Cleared, number: int, *, copies: bool, careful: bool, helpers: int) -> Cleared | str:
-        """Return `here` after an instance left its node, or why it cannot; `helpers` others in turn may make room."""
+    def _leave(self, here: Cleared, number: int, *, copies: bool, careful: bool, depth: int) -> Cleared | Refused:
+        """Return `here` after an instance left its node, or why it cannot.
+
+        Where nothing takes it, another instance leaves first, with one less of `depth`: at 0 nobody makes room.
+        """
         item, home = here.layout.instances[number], self.start.instances[number].primary
         if number in self.pinned:
-            return self.pinned[number]
+            return Refused(self.pinned[number])
         if item.primary != home and (item.secondary != NO_NODE or home not in here.closed):
-            return f"it goes to {self.name(item.primary)} in the wave before"
-        refused, others = "", 0
+            return Refused(f"it goes to {self.name(item.primary)} in the wave before")
+        found = self._move(here, item, copies=copies, careful=careful)
+        if isinstance(found, Cleared) or depth == 0:
+            return found
+        for helper in self._helpers(here, list(self._moves(here, item, copies=copies)), depth):
+            there = self._leave(here, helper, copies=False, careful=False, depth=depth - 1)
+            if isinstance(there, Cleared):
+                after = self._leave(there, number, copies=copies, careful=careful, depth=0)
+                if isinstance(after, Cleared):
+                    return after
+        return found
+
+    def _move(self, here: Cleared, item: Instance, *, copies: bool, careful: bool) -> Cleared | Refused:
+        """Return `here` after the first move of an instance that nothing forbids, or why there is none."""
+        first: Refused | None = None  # the reason that is told; of the other moves only their number
+        others = 0
         for move in self._moves(here, item, copies=copies):
-            if refused and move.target != NO_NODE and lacks_memory(here.layout.nodes[move.target], item):
-                others += 1  # nobody asks for its reason
+            if first and move.target != NO_NODE and lacks_memory(here.layout.nodes[move.target], item):
+                others += 1  # refused for sure, and nobody asks for its reason
                 continue
             found = self._try(here, move)
             if careful and isinstance(found, Cleared):
-                found = self.newly_homeless(found) or found
+                found = self.judge_redundancy(found) or found
             if isinstance(found, Cleared):
                 return found
-            refused, others = refused or found, others + (refused != "")
-        if not refused:
-            return "its group has no other node that takes instances"
-        moves = list(self._moves(here, item, copies=copies)) if helpers else []
-        for helper in self._helpers(here, moves, helpers):
-            there = self._leave(here, helper, copies=False, careful=False, helpers=helpers - 1)
-            if isinstance(there, Cleared):
-                found = self._leave(there, number, copies=copies, careful=careful, helpers=0)
-                if isinstance(found, Cleared):
-                    return found
+            if first is None:
+                first = found
+            else:
+                others += 1
+        if first is None:
+            return Refused("its group has no other node that takes instances")
         more = f"; {count(others, 'other node')} {'refuse' if others > 1 else 'refuses'} it, too" if others else ""
-        return f"{refused}{more}"
+        return Refused(f"{first.reason}{more}")
 
     def _moves(self, here: Cleared, item: Instance, *, copies: bool) -> Iterator[InstanceMove]:
         """Yield the moves of an instance: to new nodes first, and then to the last ones, whose turn comes late."""
@@ -189,19 +214,19 @@ class Clearing:
         most = 0 if self.stop.is_over() else -(-_MOST_HELPERS[depth] // len(self.start.nodes))
         return islice(found, most)
 
-    def _try(self, here: Cleared, move: InstanceMove) -> Cleared | str:
+    def _try(self, here: Cleared, move: InstanceMove) -> Cleared | Refused:
         """Return `here` after a move, or why Ganeti or hail would refuse it."""
         item, nodes = move.instance, here.layout.nodes
         target = item.secondary if move.target == NO_NODE else move.target
         if reason := self._forbidden(item, target):
-            return reason
+            return Refused(reason)
         if target in here.closed:
-            return f"its other node {self.name(target)} is in the wave before"
+            return Refused(f"its other node {self.name(target)} is in the wave before")
         moved = apply_move(nodes, move, force=True)
         failed = self._soft_error(here.layout, moved, item, target) if isinstance(moved, Moved) else moved
         if failed is not None:
             why = of_move(nodes, move, failed, force=failed is moved)
-            return f"{why.cause.key}: {why.detail}"
+            return Refused(f"{why.cause.key}: {why.detail}")
         assert isinstance(moved, Moved)  # noqa: S101 (else it failed)
         made = {number: move for number, move in here.moved.items() if number != item.index}  # a guest moves on
         made[item.index] = replace(move, instance=self.start.instances[item.index])
@@ -236,16 +261,17 @@ class Clearing:
         short = shortage(node) > shortage(before) and node.facts.group not in self.start.unprotected
         return FailReason.MEM if over or short else None
 
-    # --- N+1 --------------------------------------------------------------------------------------------------------
-
-    def newly_homeless(self, here: Cleared) -> str:
-        """Return which loss of one more node leaves which instance without a node, and did not before; empty if none.
+    def judge_redundancy(self, here: Cleared) -> Refused | None:
+        """Return which loss of one more node leaves which instance without a node, and did not before; None if none.
 
         What cannot be helped does not count. Of one node: what its absence does anyway, and what leaves it, since that
         would be down otherwise. Of several: what is so if one of them goes alone.
         """
-        known, allowed = {item.instance for items in self.start.homeless.values() for item in items}, None
-        for index, items in () if self.force else self._losses(here):
+        if self.force:
+            return None
+        known = {item.instance for items in self.start.homeless.values() for item in items}
+        allowed: frozenset[str] | None = None  # it takes long, and mostly nobody asks
+        for index, items in self._losses(here):
             for item in items:
                 if item.instance in known:
                     continue
@@ -254,10 +280,11 @@ class Clearing:
                     allowed = frozenset[str]().union(*(self._allows(each, alone=alone) for each in here.closed))
                 if item.instance not in allowed:
                     name = self.name(index)
-                    return f"N+1: if {name} is lost as well, {item.instance} has no node ({item.key})"
-        return ""
+                    return Refused(f"N+1: if {name} is lost as well, {item.instance} has no node ({item.key})")
+        return None
 
     def _allows(self, index: int, *, alone: bool) -> frozenset[str]:
+        """Return the instances that may be without a node while this one is cleared: `alone`, or beside others."""
         if (index, alone) not in self._allowed:
             found = set[str]()
             if alone:
@@ -283,8 +310,6 @@ class Clearing:
             down[index] = node.copy()
             down[index].primaries = tuple(sorted(left, reverse=True))  # htools places them in this order
         return here.layout.reached(down, {}).each_homeless()
-
-    # --- the way back -----------------------------------------------------------------------------------------------
 
     def moves_back(self, here: Cleared, tags: LocationFacts) -> list[InstanceMove]:
         """Return the moves back to the cleared nodes, which have other `tags` after an upgrade.

@@ -9,7 +9,7 @@ from dataclasses import replace
 from itertools import chain
 from typing import Final
 
-from gpolicy.allocator.cluster_data import NO_NODE
+from gpolicy.allocator.cluster_data import NO_NODE, Instance
 from gpolicy.allocator.instance_moves import InstanceMove, MoveKind
 from gpolicy.allocator.merge import ALLOW_MIGRATION_PREFIX, MIGRATION_PREFIX, Cluster, tagged_values, tags_of
 from gpolicy.allocator.placement import Nodes
@@ -17,9 +17,9 @@ from gpolicy.analysis.allocator_input import require
 from gpolicy.analysis.basis import origin_of
 from gpolicy.analysis.health import LocationFacts
 from gpolicy.analysis.loaded_state import basis_notes, load_state
-from gpolicy.cluster.state import ClusterState
+from gpolicy.cluster.state import ClusterState, LiveInstance
 from gpolicy.errors import InputError
-from gpolicy.evacuate.clearing import Cleared, Clearing
+from gpolicy.evacuate.clearing import Cleared, Clearing, Refused
 from gpolicy.evacuate.evacuating import commands_of, named_nodes
 from gpolicy.evacuate.evacuation import EvacuationRequest, HaltedInstance, Job, Upgrade, Wave, WavesReport
 from gpolicy.htools.hbal_commands import job_sets
@@ -105,9 +105,6 @@ def _hroller_groups(cluster: Cluster, chosen: Iterable[int]) -> tuple[list[list[
     return [group for group in found if group], ""
 
 
-# --- upgrades -------------------------------------------------------------------------------------------------------
-
-
 def _find_upgrade(state: ClusterState, chosen: Sequence[str]) -> tuple[Upgrade | None, str]:
     """Return the upgrade whose old nodes are most of the `chosen` ones; None if there are none, perhaps with a hint.
 
@@ -138,16 +135,6 @@ def _is_old(state: ClusterState, name: str, upgrade: Upgrade) -> bool:
     return upgrade.old in tags and upgrade.new not in tags
 
 
-def _upgraded(state: ClusterState, names: Iterable[str], upgrade: Upgrade) -> ClusterState:
-    nodes = {
-        name: replace(state.nodes[name], tags=state.nodes[name].tags - {upgrade.old} | {upgrade.new}) for name in names
-    }
-    return replace(state, nodes={**state.nodes, **nodes})
-
-
-# --- waves ----------------------------------------------------------------------------------------------------------
-
-
 def _find_waves(
     state: ClusterState,
     request: EvacuationRequest,
@@ -160,7 +147,7 @@ def _find_waves(
     waves: list[Wave] = []
     why: dict[int, str] = {}
     old = frozenset(left if upgrade else ())
-    clearing = _clearing(state, request, old, stop)
+    clearing = _begin_clearing(state, request, old, stop)
     masters = [index for index in left if state.nodes[clearing.name(index)].master]
     left = [index for index in left if index not in masters]
     while left or masters:
@@ -173,8 +160,9 @@ def _find_waves(
         left, why = [index for index in left if index not in here.closed], refused
         old -= here.closed
         if upgrade or len(wave.back) < len(wave.out):
+            # tags have changed, or not all came back; else the cluster is as before, and `clearing` remembers much
             state = wave.returned
-            clearing = _clearing(state, request, old, stop)
+            clearing = _begin_clearing(state, request, old, stop)
         tell(f"{len(waves)} waves, {len(left)} nodes left")
     return waves
 
@@ -197,14 +185,14 @@ def _fill_wave(clearing: Clearing, first: int, left: Iterable[int]) -> tuple[Cle
     """
     left = [index for index in left if index != first]
     here, refused = _join(clearing, clearing.clear_alone(first), left, careful=False)
-    if len(here.closed) == 1 or not clearing.newly_homeless(here):
+    if len(here.closed) == 1 or clearing.judge_redundancy(here) is None:
         return here, refused
     here, refused = clearing.clear_alone(first), dict[int, str]()
     most, in_vain = 1, 0  # how many are tried at once; how many in a row were refused
     while left:
         part = left[:most]
         there, these = _join(clearing, here, part, careful=len(part) == 1)
-        if len(part) > 1 and clearing.newly_homeless(there):
+        if len(part) > 1 and clearing.judge_redundancy(there) is not None:
             most = len(part) // 2  # fewer of the same may be allowed
             continue
         here, left, refused = there, left[len(part) :], {**refused, **these}
@@ -220,54 +208,66 @@ def _join(clearing: Clearing, here: Cleared, left: Iterable[int], *, careful: bo
     """Return those of the nodes cleared as well that can be, and why the others cannot."""
     refused: dict[int, str] = {}
     for index in left:
-        found = _ENDED if clearing.stop.is_over() else clearing.join(here, index, careful=careful)
-        if isinstance(found, str):
-            refused[index] = found
+        found = Refused(_ENDED) if clearing.stop.is_over() else clearing.join(here, index, careful=careful)
+        if isinstance(found, Refused):
+            refused[index] = found.reason
         else:
             here = found
     return here, refused
 
 
-def _clearing(state: ClusterState, request: EvacuationRequest, old: Collection[int], stop: Stop) -> Clearing:
+def _begin_clearing(state: ClusterState, request: EvacuationRequest, old: Collection[int], stop: Stop) -> Clearing:
+    """Return the cluster in `state` with all nodes up, whose `old` nodes an upgrade makes new."""
     tags = frozenset(tag for tag in state.cluster.tags if not tag.startswith(_OF_MIGRATION))
     nodes = {name: replace(node, drained=False) for name, node in state.nodes.items()}
     bare = replace(state, cluster=replace(state.cluster, tags=tags), nodes=nodes)
     beginning = begin_remedy(bare, load_state(bare, declared=request.declared))
-    layout, running, pinned, shut = beginning.before.layout, set[int](), dict[int, str](), dict[int, str]()
-    for index, node in layout.nodes.items():
-        observed = state.nodes[node.facts.name]
-        if not observed.is_usable:
-            shut[index] = "offline" if observed.offline else "drained" if observed.drained else "not vm_capable"
-    for index, item in layout.instances.items():
-        instance = state.instances[item.name]
-        if (instance.admin_state == "up" if instance.running is None else instance.running) and not item.forthcoming:
-            running.add(index)
-        if instance.disk_template != item.template.value:
-            pinned[index] = "its nodes are in groups of which one is left out"
-        elif item.secondary == NO_NODE and not item.template.externally_mirrored:
-            pinned[index] = f"nothing moves {instance.disk_template} disks live"
-        elif not item.status.running:
-            pinned[index] = f"it runs, but is marked as {instance.admin_state}: its memory is not counted"
-        elif instance.always_failover:
-            pinned[index] = "always_failover: Ganeti stops it, and starts it on the other node"
+    layout = beginning.before.layout
+    places = [(index, state.nodes[node.facts.name]) for index, node in layout.nodes.items()]
+    observed = [(item, state.instances[item.name]) for item in layout.instances.values() if not item.forthcoming]
+    up = {
+        item.index: instance.admin_state == "up" if instance.running is None else instance.running
+        for item, instance in observed
+    }
     return Clearing(
         start=layout,
         movers=beginning.movers,
         tags=LocationFacts(state, {}),
-        running=frozenset(running),
-        pinned=pinned,
-        shut=shut,
+        running=frozenset(number for number, runs in up.items() if runs),
+        pinned={item.index: why for item, instance in observed if (why := _why_pinned(item, instance))},
+        shut={
+            index: "offline" if node.offline else "drained" if node.drained else "not vm_capable"
+            for index, node in places
+            if not node.is_usable
+        },
         old=frozenset(old),
         force=request.ignore_soft_errors,
         stop=stop,
     )
 
 
+def _why_pinned(item: Instance, instance: LiveInstance) -> str:
+    """Return why nothing moves an instance live, if it runs: `item` is the allocator's view of it; else empty."""
+    if instance.disk_template != item.template.value:
+        return "its nodes are in groups of which one is left out"
+    if item.secondary == NO_NODE and not item.template.externally_mirrored:
+        return f"nothing moves {instance.disk_template} disks live"
+    if not item.status.running:
+        return f"it runs, but is marked as {instance.admin_state}: its memory is not counted"
+    return "always_failover: Ganeti stops it, and starts it on the other node" if instance.always_failover else ""
+
+
 def _wave(state: ClusterState, clearing: Clearing, here: Cleared, waits: str, upgrade: Upgrade | None) -> Wave:
     start = clearing.start
     names = [clearing.name(index) for index in sorted(here.closed)]
     out = _jobs(state, here.moved.values(), start.nodes)
-    cleared = state if upgrade is None else _upgraded(state, names, upgrade)
+    cleared, commands = state, list[Words]()
+    if upgrade is not None:
+        nodes = dict(state.nodes)
+        for name in names:
+            nodes[name] = replace(nodes[name], tags=nodes[name].tags - {upgrade.old} | {upgrade.new})
+            commands += [("gnt-node", "remove-tags", name, upgrade.old), ("gnt-node", "add-tags", name, upgrade.new)]
+        cleared = replace(state, nodes=nodes)
     cleared = elsewhere(cleared, {move.instance: move.nodes_after for move in out})
     tags = clearing.tags if upgrade is None else LocationFacts(cleared, {})
     back = _jobs(cleared, clearing.moves_back(here, tags), start.nodes)
@@ -280,16 +280,12 @@ def _wave(state: ClusterState, clearing: Clearing, here: Cleared, waits: str, up
         )
         for number, reason in here.halted.items()
     ]
-    upgraded: list[Words] = []
-    if upgrade is not None:
-        for name in names:
-            upgraded += [("gnt-node", "remove-tags", name, upgrade.old), ("gnt-node", "add-tags", name, upgrade.new)]
     return Wave(
         nodes=tuple(names),
         out=out,
         back=back,
         first=tuple(("gnt-instance", "shutdown", item.instance) for item in halted),
-        last=(*upgraded, *(("gnt-instance", "startup", item.instance) for item in halted)),
+        last=(*commands, *(("gnt-instance", "startup", item.instance) for item in halted)),
         halted=tuple(halted),
         waits=waits,
         before=state,

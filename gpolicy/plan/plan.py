@@ -138,10 +138,10 @@ def _partial(
         dropped |= more
 
 
-def objections_to_plan(made: Prospect, state: ClusterState) -> dict[str, list[Objection]]:
+def objections_to_plan(prospect: Prospect, state: ClusterState) -> dict[str, list[Objection]]:
     """Return what the built-in guards have against the plan that does this to the cluster in `state`."""
-    _, impossible, _, _ = _stepping(made.policy, state, made.difference)
-    return objections(outlook(made, impossible))
+    _, impossible, _, _ = _stepping(prospect.policy, state, prospect.difference)
+    return objections(outlook(prospect, impossible))
 
 
 def make_plan(
@@ -166,7 +166,7 @@ def make_plan(
         difference = _partial(policy, state, whole, part, keys)
     steps, impossible, seen, staying = _stepping(policy, state, difference)
     terms = terms_of(policy, whole.desired)
-    made = Prospect(policy, difference, *before_and_after(state, difference.changes, terms))
+    prospect = Prospect(policy, difference, *before_and_after(state, difference.changes, terms))
     plan = replace(
         refused_plan(policy, state, _misfits(difference)),
         state_digest_rapi=state_digest(state, besides=HIDDEN_BY_RAPI),
@@ -176,13 +176,13 @@ def make_plan(
         changes=tuple(difference.changes),
         steps=tuple(steps),
         terms=terms,
-        guards=tuple(judge(outlook(made, impossible), allowed)),
+        guards=tuple(judge(outlook(prospect, impossible), allowed)),
         unreadable=tuple(difference.unreadable),
         part=part,
         left_out=left_out(whole.changes, set(map(changes.key_of, difference.changes))),
         notes=(*state.notes, *taken_along, *changes.without_change(part, whole.changes)),
     )
-    return plan, made
+    return plan, prospect
 
 
 def refused_plan(policy: Policy, state: ClusterState, findings: list[Finding]) -> Plan:

@@ -138,16 +138,12 @@ def type_words(schema: Schema, named: Named = str) -> str:
         return listed([f"`{as_word(word)}`" if word != "" else 'empty (`""`)' for word in schema["enum"]], "or")
     branches = [branch for key in ("anyOf", "oneOf", "allOf") for branch in schema.get(key, ())]
     if branches and "type" not in schema and not all("required" in branch and len(branch) == 1 for branch in branches):
-        return _of_branches(branches, named)
+        kinds = [branch for branch in branches if branch.get("const") != INHERIT and "if" not in branch]
+        patterns = {str(_PATTERNS[branch["pattern"]]) for branch in kinds if branch.get("pattern") in _PATTERNS}
+        if patterns & {"size", "rate", "range of user IDs"}:  # a bare number means one, too
+            kinds = [branch for branch in kinds if branch.get("type") != "integer"]
+        return listed(dict.fromkeys(type_words(branch, named) for branch in kinds), "or")
     return _of_type(schema, named)
-
-
-def _of_branches(branches: Iterable[Schema], named: Named) -> str:
-    kinds = [branch for branch in branches if branch.get("const") != INHERIT and "if" not in branch]
-    patterns = {str(_PATTERNS[branch["pattern"]]) for branch in kinds if branch.get("pattern") in _PATTERNS}
-    if patterns & {"size", "rate", "range of user IDs"}:  # a bare number means one, too
-        kinds = [branch for branch in kinds if branch.get("type") != "integer"]
-    return listed(dict.fromkeys(type_words(branch, named) for branch in kinds), "or")
 
 
 def _of_type(schema: Schema, named: Named) -> str:

@@ -10,11 +10,11 @@ from types import MappingProxyType
 from typing import Final
 
 from gpolicy.checking.catalogue import CATALOGUE, RULES, find_rule, is_family, rules_named
-from gpolicy.checking.context import MINMAX
 from gpolicy.checking.rule import When
 from gpolicy.data import read_data
 from gpolicy.errors import RequestError
 from gpolicy.findings import RuleInfo
+from gpolicy.ganeti.vocabulary import MINMAX
 from gpolicy.guessing import closest
 from gpolicy.policy.kinds import BUILT_IN, KINDS, Guard, HouseRule
 from gpolicy.policy.model import Declared, Leaf, Policy

@@ -1,6 +1,7 @@
 """The forms of reports: those that every verb has, made of its answer, and those of single verbs.
 
-A form for all verbs is one module with a function `render`, and one entry in `ANSWER_FORMS`.
+A form for all verbs is one module with a function `render`, and one entry in `ANSWER_FORMS`. One of a single verb is
+a function from the verb's value to a text: the verb's `Report` has it in `own`, and `OWN_FORMS` its name.
 """
 
 from __future__ import annotations

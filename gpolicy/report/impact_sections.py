@@ -165,8 +165,10 @@ def exclusive_storage_section(change: storage.ExclusiveStorageChange) -> Section
         [(Name(node),) for node in change.not_reported],
         weight=Weight.CHANGED if turning else Weight.SAME,
     )
+    turned = [(Name(node), "on") for node in change.turned_on] + [(Name(node), "off") for node in change.turned_off]
     tables = (
-        *(_turned(change), _disks(change.instances), _volumes(change.groups, turning=turning)),
+        Table("Nodes whose flag changes", "nodes", ("node", "exclusive_storage"), turned),
+        *(_disks(change.instances), _volumes(change.groups, turning=turning)),
         *(_volume_groups(change.groups), _partly_used(change.groups), _spindles(change.instances), unseen),
     )
     notes = [
@@ -178,11 +180,6 @@ def exclusive_storage_section(change: storage.ExclusiveStorageChange) -> Section
     return answer.section_of_tables(
         "exclusive_storage", _EXCLUSIVE_STORAGE, tables, tuple(notes), summary=_storage(change)
     )
-
-
-def _turned(change: storage.ExclusiveStorageChange) -> Table:
-    rows = [(Name(node), "on") for node in change.turned_on] + [(Name(node), "off") for node in change.turned_off]
-    return Table("Nodes whose flag changes", "nodes", ("node", "exclusive_storage"), rows)
 
 
 def _disks(instances: tuple[storage.InstanceEffect, ...]) -> Table:

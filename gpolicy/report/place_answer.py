@@ -103,7 +103,11 @@ def _possible(items: Sequence[Candidate], report: PlaceReport) -> Iterator[answe
     dedicated = report.metric == "lost-allocations"
     sizes = f" ({', '.join(map(pair_title, report.sizes))})" if report.sizes else ""
     metric = f"lost allocations{sizes}" if dedicated else answer.Number("score")
-    rows = [(_hosts(item), answer.Name(item.group), _metric(item), answer.known_size(item.disk_left)) for item in items]
+    rows = []
+    for item in items:
+        lost = item.lost_allocations
+        shown = item.shown_score if lost is None else ", ".join(map(str, lost))
+        rows.append((_hosts(item), answer.Name(item.group), shown, answer.known_size(item.disk_left)))
     headings = ("nodes", "group", metric, answer.Number("disk left"))
     some, most = (len(rows), 10) if len(rows) <= _MOST_ALL else (_MOST_BEST, _MOST_BEST)
     yield answer.Table("Best first; the smaller the better", "candidates", headings, rows[:some], most=most, brief=5)
@@ -145,11 +149,6 @@ def _detail(item: Candidate) -> str:
     if not item.detail or item.detail == item.explanation:
         return "not worked out for so many candidates" if item.reason in _AFTER_LOSS else answer.NOTHING
     return item.detail.removeprefix(f"{item.nodes[0]}: ") if len(item.nodes) == 1 else item.detail
-
-
-def _metric(item: Candidate) -> str:
-    lost = item.lost_allocations
-    return item.shown_score if lost is None else ", ".join(map(str, lost))
 
 
 def _instance_words(instance: Instance) -> str:

@@ -30,7 +30,10 @@ def plan_github(
     `answer` is that of the plan. `guard_places` says where the policy declares a guard, by its name; `locate` turns the
     name of a file into its path in the repository.
     """
-    annotations = [*_unknown(answer.unknown), *map(finding_annotation, plan.findings)]
+    annotations = [*map(finding_annotation, plan.findings)]
+    if answer.unknown:
+        title, message = "Not everything was looked at", "\n".join(answer.unknown)
+        annotations.insert(0, Annotation(severity=Severity.WARNING, kind="not known", title=title, message=message))
     annotations += _guards(plan, guard_places or {})
     if impact is not None and plan.changes:
         annotations += _violations(plan, impact)
@@ -89,9 +92,3 @@ def _sections(sections: Iterable[Section]) -> Iterator[Annotation]:
         if section.weight is Weight.WORSE or section.key == "capacity":
             severity = Severity.WARNING if section.weight is Weight.WORSE else Severity.INFO
             yield Annotation(severity=severity, kind="impact", title=section.title, message=section.summary)
-
-
-def _unknown(sentences: tuple[str, ...]) -> Iterator[Annotation]:
-    if sentences:
-        title = "Not everything was looked at"
-        yield Annotation(severity=Severity.WARNING, kind="not known", title=title, message="\n".join(sentences))

@@ -132,9 +132,9 @@ REVERTED = frozenset({PlanStage.EMPTY, PlanStage.UNTOUCHED, PlanStage.BACK})
 """Nothing of the plan is left to take back."""
 
 
-def stage_of(steps: int, history: journals.RunHistory | None) -> PlanStage:
-    """Return how far a plan of so many steps is; `history` is what its journal says, None without one."""
-    if not steps:
+def stage_of(history: journals.RunHistory | None, *, is_empty: bool = False) -> PlanStage:
+    """Return how far a plan is, which has no steps if it `is_empty`; `history` is what its journal says, if any."""
+    if is_empty:
         return PlanStage.EMPTY
     if history is None:
         return PlanStage.UNTOUCHED
@@ -261,19 +261,21 @@ class RolledOut:
 class Hands(Protocol):
     """What a roll-out does with clusters, several at once. Results come in the order in which they are there."""
 
-    def history(self, cluster: str) -> journals.RunHistory | None:
+    def read_history(self, cluster: str) -> journals.RunHistory | None:
         """Return what the journal of the cluster's plan says; None without one. Raise InputError if it is damaged."""
 
-    def carry(self, clusters: Sequence[str], may_begin: Callable[[str], bool]) -> Iterator[tuple[str, RunResult]]:
+    def run_each(self, clusters: Sequence[str], may_begin: Callable[[str], bool]) -> Iterator[tuple[str, RunResult]]:
         """Run the plans of clusters, or take them back. Right before each begins, `may_begin` is asked."""
 
-    def look(self, clusters: Sequence[str], told: Mapping[str, AbstractSet[int]]) -> Iterator[tuple[str, LookResult]]:
+    def look_at_each(
+        self, clusters: Sequence[str], told: Mapping[str, AbstractSet[int]]
+    ) -> Iterator[tuple[str, LookResult]]:
         """Look at clusters; `told` are the failed jobs that earlier looks have told of."""
 
 
 @dataclass(slots=True)
 class RolloutRun:
-    """One run of a roll-out of plans, whose digests and numbers of steps are known by cluster; all are in `waves`.
+    """One run of a roll-out of `plans`: their digests, by cluster. All are in `waves`; those in `empty` have no steps.
 
     `history` is what earlier runs did, None for the first. `seconds` is the pause before the look at a wave. `say` gets
     lines about the progress. Afterwards `outcomes` and `looks` say what came of each cluster that this run came to.
@@ -281,7 +283,7 @@ class RolloutRun:
 
     waves: Sequence[RolloutWave]
     plans: Mapping[str, str]
-    steps: Mapping[str, int]
+    empty: AbstractSet[str]
     hands: Hands
     journal_file: Path
     say: Callable[[str], None]
@@ -314,14 +316,14 @@ class RolloutRun:
         A journal that cannot be read, or has gone, ends no other run.
         """
         try:
-            history = self.hands.history(cluster)
+            history = self.hands.read_history(cluster)
         except GpolicyError:
             return PlanStage.UNKNOWN, None
         if history is None:
             gone = cluster in self._seen
-            return PlanStage.UNKNOWN if gone else stage_of(self.steps[cluster], None), None
+            return PlanStage.UNKNOWN if gone else stage_of(None, is_empty=cluster in self.empty), None
         self._seen.add(cluster)
-        return stage_of(self.steps[cluster], history), history.id
+        return stage_of(history, is_empty=cluster in self.empty), history.id
 
     @property
     def has_trouble(self) -> bool:
@@ -383,7 +385,7 @@ class RolloutRun:
                 return False
             return self._write(journal, BEGUN, {"cluster": cluster})
 
-        for cluster, told in self.hands.carry(action.clusters, may_begin):
+        for cluster, told in self.hands.run_each(action.clusters, may_begin):
             stage, journal_id = self._standing(cluster)
             if not told.exit_code and stage not in wanted:
                 reason = "its run ended well, but its journal does not say that all is done"
@@ -394,7 +396,7 @@ class RolloutRun:
 
     def _look(self, journal: journals.JournalFile, clusters: tuple[str, ...]) -> None:
         told = {} if self.history is None else self.history.failed_jobs
-        for cluster, look in self.hands.look(clusters, told):
+        for cluster, look in self.hands.look_at_each(clusters, told):
             self.looks[cluster] = look
             for text in look.troubles or ("all is well",):
                 self.say(f"{cluster}: {text}")

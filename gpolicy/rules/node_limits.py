@@ -9,7 +9,7 @@ from typing import Final
 from gpolicy.checking.context import DISK_TEMPLATES, ENABLED_HYPERVISORS, VCPU_RATIO, Context
 from gpolicy.checking.pairs import Pair, amount, comparable
 from gpolicy.cluster.state import LiveNode, Resources
-from gpolicy.cluster.terms import VolumeSize, VolumeTerms
+from gpolicy.cluster.terms import VOLUME_GROUP as VOLUME_GROUP, VolumeSize, VolumeTerms  # noqa: PLC0414 (for rules)
 from gpolicy.cluster.volume_pools import VolumePool, VolumePools, volume_pools
 from gpolicy.findings import Located, Related, Role, Span
 from gpolicy.ganeti.amounts import SIZE_STEP_MIB
@@ -27,7 +27,6 @@ MOST_COMPARED: Final = 20_000
 """Of the specs that are compared with what nodes give, group by group."""
 SPARED: Final = frozenset({"memory-size", "disk-size"})
 """Of these the allocator requires some to stay free."""
-VOLUME_GROUP: Path = ("volume_group_name",)
 METAVG: Path = ("diskparams", "drbd", "metavg")
 
 

@@ -67,26 +67,26 @@ def plan_change(
     check_allowed(request.allowed, policy)
     with working("comparing the policy with the cluster"):
         desired = checked.desired_of(state)
-        made, does = make_plan(policy, state, allowed=request.allowed, part=request.part, desired=desired)
+        plan, prospect = make_plan(policy, state, allowed=request.allowed, part=request.part, desired=desired)
     warnings = (item for item in checked.findings if item.severity is Severity.WARNING)
-    made = replace(made, findings=(*made.findings, *warnings))
-    terms, before, after = with_limits(made.terms, request.limits), does.before, does.after
+    plan = replace(plan, findings=(*plan.findings, *warnings))
+    terms, before, after = with_limits(plan.terms, request.limits), prospect.before, prospect.after
     if request.limits != NO_LIMITS:
         before, after = limited(before, request.limits), limited(after, request.limits)
     if request.what_if is not None:
         before = suppose(before, request.what_if, pair_names(policy, before))
-        after = projected(before, made.changes, terms)
+        after = projected(before, plan.changes, terms)
     if request.upgrade is not None:
         said = f"Ganeti {request.upgrade} after the changes"
         after = replace(after, software_version=request.upgrade, supposed=(*after.supposed, said))
     sides = Sides(before, after, pair_names(policy, after))
-    known = None
-    asked = made.changes or request.what_if or request.upgrade or need_impact(policy.guards)
-    if request.with_impact and asked and not any(item.severity is Severity.ERROR for item in made.findings):
-        known = _impact(policy, sides, request.limits, working)
-    extent = extent_of(made.left_out, sides)
-    made = with_declared_guards(made, policy, terms, sides.names, known, request.allowed, extent)
-    return PlannedChange(before, after, sides.names, plan=made, impact=known)
+    found = None
+    asked = plan.changes or request.what_if or request.upgrade or need_impact(policy.guards)
+    if request.with_impact and asked and not any(item.severity is Severity.ERROR for item in plan.findings):
+        found = _impact(policy, sides, request.limits, working)
+    extent = extent_of(plan.left_out, sides)
+    plan = with_declared_guards(plan, policy, terms, sides.names, found, request.allowed, extent)
+    return PlannedChange(before, after, sides.names, plan=plan, impact=found)
 
 
 def _impact(policy: Policy, sides: Sides, asked: Limits, working: Working) -> Impact:

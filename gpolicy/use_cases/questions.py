@@ -187,7 +187,7 @@ def open_cluster(
     names = PairNames()
     if isinstance(policy, CheckedPolicy):
         made = prospect(policy.sound(), state, policy.desired_of(state))
-        CheckedPolicy(policy.policy, tuple(made.difference.findings)).sound()
+        replace(policy, findings=tuple(made.difference.findings)).sound()  # raises for what does not fit this cluster
         state, names = made.after, pair_names(policy.policy, made.after)
     elif policy is not None:
         state, names = _planned(state, policy, plan_file), names_by_object(policy.pair_names)

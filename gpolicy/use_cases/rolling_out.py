@@ -56,20 +56,20 @@ class ClusterPlan:
         digest = f"sha256:{hashlib.sha256(read_bytes(self.request.plan)).hexdigest()}"
         object.__setattr__(self, "digest", digest)
 
-    def journal(self) -> journals.RunHistory | None:
-        """Return what the journal beside the plan says, also if it is another plan's. Raise InputError if damaged."""
+    def read_journal(self) -> journals.RunHistory | None:
+        """Return what the journal says now, of whichever plan: others may write it. Raise InputError if damaged."""
         path = self.request.journal_file
         data = journals.read_journal(path)
         return None if data is None else journals.read_history(data, str(path))
 
-    def history(self) -> journals.RunHistory | None:
-        """Return what the journal of this plan says."""
-        journal = self.journal()
+    def read_history(self) -> journals.RunHistory | None:
+        """Return what the journal says now of this plan; None if it is another plan's."""
+        journal = self.read_journal()
         return journal if journal is not None and journal.plan_digest == self.digest else None
 
     def run_request(self) -> ApplyRequest:
         """Return the request for the next run: a plan that has not begun cannot be resumed, but begun."""
-        return replace(self.request, resume=self.request.resume and self.history() is not None)
+        return replace(self.request, resume=self.request.resume and self.read_history() is not None)
 
     def read_plan(self) -> Plan:
         """Return the plan. Raise RefusedError if the file is not the one that was found."""
@@ -140,7 +140,7 @@ class RolloutRequest:
         return self.directory / rollout_run.NAME
 
 
-def preview(member: ClusterPlan, whole: RolloutRequest) -> Preview:
+def preview_one(member: ClusterPlan, whole: RolloutRequest) -> Preview:
     """Return what is to be done. It does everything that a run does before it asks for consent."""
     shown: list[Intention] = []
     said: list[tuple[str, Tone]] = []
@@ -178,7 +178,7 @@ def preview_untouched(member: ClusterPlan, whole: RolloutRequest) -> Preview:
     return Preview(plan=plan, said=(("nothing to take back: the cluster is as the plan saw it", Tone.PLAIN),))
 
 
-def carry(member: ClusterPlan, shown: AbstractSet[str], stop: StopRequests, whole: RolloutRequest) -> RunResult:
+def run_one(member: ClusterPlan, shown: AbstractSet[str], stop: StopRequests, whole: RolloutRequest) -> RunResult:
     """Run the plan, or take it back: no task but those that were `shown`."""
     Signals(stop).catch()
     try:
@@ -196,14 +196,14 @@ def _agree(shown: AbstractSet[str], intention: Intention) -> bool:
     raise RefusedError("more is to be done than was shown; nothing was done", hint="begin the roll-out again")
 
 
-def look(member: ClusterPlan, told: AbstractSet[int], whole: RolloutRequest) -> LookResult:
+def look_at_one(member: ClusterPlan, told: AbstractSet[int], whole: RolloutRequest) -> LookResult:
     """Look at the cluster after its plan: its changes, its policy, its guards, its jobs."""
     try:
         plan = member.read_plan()
         runner = runner_for(member.request, plan, StopRequests())
         with whole.working(f"reading {member.request.destination}"):
             state = read_for(member.request, plan, runner)
-        found = rollout_run.look_at(plan, runner, state, member.history(), told)
+        found = rollout_run.look_at(plan, runner, state, member.read_history(), told)
         if found.troubles or member.policy is None:
             return found
         return _with_policy(member.policy, plan, state, whole, found)
@@ -291,7 +291,7 @@ def _run(hands: SideBySide, agree: Agree, say: Callable[[str, Tone], None]) -> R
     run = rollout_run.RolloutRun(
         waves=request.waves,
         plans=digests,
-        steps={name: _steps(item, previews.get(name)) for name, item in members.items()},
+        empty={name for name, found in previews.items() if found.plan is not None and not found.plan.steps},
         hands=hands,
         journal_file=journal,
         say=lambda line: say(line, Tone.PLAIN),
@@ -335,7 +335,7 @@ def _run(hands: SideBySide, agree: Agree, say: Callable[[str, Tone], None]) -> R
 def _refuse_other_journals(hands: SideBySide, history: RolloutHistory | None) -> None:
     """Raise if journals of clusters are not those of this roll-out, or are gone."""
     members = hands.members
-    found = {name: member.journal() for name, member in members.items()}
+    found = {name: member.read_journal() for name, member in members.items()}
     if hands.request.resume or hands.request.rollback:
         others = [name for name, item in found.items() if item and item.plan_digest != members[name].digest]
         if others:
@@ -350,18 +350,13 @@ def _refuse_other_journals(hands: SideBySide, history: RolloutHistory | None) ->
 
 def _previews(hands: SideBySide, history: RolloutHistory | None) -> dict[str, Preview]:
     """Return what is to be done with each cluster with which anything is."""
-    stages = {name: rollout_run.stage_of(1, member.history()) for name, member in hands.members.items()}
+    stages = {name: rollout_run.stage_of(member.read_history()) for name, member in hands.members.items()}
     if not hands.request.rollback:
-        return hands.previews([name for name in stages if stages[name] not in rollout_run.COMPLETE], frozenset())
+        return hands.preview_each([name for name in stages if stages[name] not in rollout_run.COMPLETE], frozenset())
     begun = history.begun if history is not None else frozenset()
     untouched = frozenset(name for name in stages if stages[name] is PlanStage.UNTOUCHED and name in begun)
     left = [name for name in stages if stages[name] not in rollout_run.REVERTED]
-    return hands.previews([*left, *untouched], untouched)
-
-
-def _steps(member: ClusterPlan, found: Preview | None) -> int:
-    """Return the number of steps, 1 for any number of a plan that has begun: it has steps."""
-    return 1 if member.history() is not None or found is None or found.plan is None else len(found.plan.steps)
+    return hands.preview_each([*left, *untouched], untouched)
 
 
 @dataclass(slots=True)
@@ -373,13 +368,13 @@ class SideBySide:
     stop: StopRequests
     shown: Mapping[str, AbstractSet[str]] = field(default_factory=dict)
 
-    def history(self, cluster: str) -> journals.RunHistory | None:
-        """Return what the journal of the cluster's plan says."""
-        return self.members[cluster].history()
+    def read_history(self, cluster: str) -> journals.RunHistory | None:
+        """Return what the journal of the cluster's plan says now."""
+        return self.members[cluster].read_history()
 
-    def previews(self, clusters: Sequence[str], untouched: AbstractSet[str]) -> dict[str, Preview]:
+    def preview_each(self, clusters: Sequence[str], untouched: AbstractSet[str]) -> dict[str, Preview]:
         """Return what is to be done with clusters; of the `untouched`, whether nothing was done indeed."""
-        ways = [preview_untouched if name in untouched else preview for name in clusters]
+        ways = [preview_untouched if name in untouched else preview_one for name in clusters]
         jobs = [partial(way, self.members[name], self.request) for way, name in zip(ways, clusters, strict=True)]
         found = {}
         for name, result in self._each(clusters, jobs):
@@ -387,18 +382,22 @@ class SideBySide:
             found[name] = Preview(refusal=failed) if isinstance(result, Failed) else result
         return found
 
-    def carry(self, clusters: Sequence[str], may_begin: Callable[[str], bool]) -> Iterator[tuple[str, RunResult]]:
+    def run_each(self, clusters: Sequence[str], may_begin: Callable[[str], bool]) -> Iterator[tuple[str, RunResult]]:
         """Run the plans of clusters, or take them back."""
         jobs = [
-            partial(carry, self.members[name], self.shown.get(name, frozenset()), self.stop, self.request)
+            partial(run_one, self.members[name], self.shown.get(name, frozenset()), self.stop, self.request)
             for name in clusters
         ]
         for name, result in self._each(clusters, jobs, may_begin):
             yield name, RunResult(int(ExitCode.FINDINGS), result.reason) if isinstance(result, Failed) else result
 
-    def look(self, clusters: Sequence[str], told: Mapping[str, AbstractSet[int]]) -> Iterator[tuple[str, LookResult]]:
+    def look_at_each(
+        self, clusters: Sequence[str], told: Mapping[str, AbstractSet[int]]
+    ) -> Iterator[tuple[str, LookResult]]:
         """Look at clusters."""
-        jobs = [partial(look, self.members[name], told.get(name, frozenset()), self.request) for name in clusters]
+        jobs = [
+            partial(look_at_one, self.members[name], told.get(name, frozenset()), self.request) for name in clusters
+        ]
         for name, result in self._each(clusters, jobs):
             yield name, LookResult((f"cannot be looked at: {result.reason}",)) if isinstance(result, Failed) else result
 
@@ -412,7 +411,7 @@ class SideBySide:
         begins = may_begin or (lambda _: True)
         results = results_as_they_come(
             jobs,
-            most=max(self.request.jobs, 4) if may_begin is None else self.request.jobs,
+            most=max(self.request.jobs, 4) if may_begin is None else self.request.jobs,  # reading changes no cluster
             seconds=self.request.seconds if may_begin is None else math.inf,
             watcher=self.request.watch(clusters),
             may_begin=lambda number: begins(clusters[number]),

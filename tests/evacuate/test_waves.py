@@ -8,7 +8,7 @@ import pytest
 
 from gpolicy.cluster.htools_sources import parse_text
 from gpolicy.cluster.state import ClusterState
-from gpolicy.evacuate.clearing import Cleared, Clearing
+from gpolicy.evacuate.clearing import Cleared, Clearing, Refused
 from gpolicy.evacuate.evacuation import EvacuationRequest
 from gpolicy.evacuate.in_turn import find_waves
 from tests.evacuate.all_upgrades import upgradable
@@ -68,7 +68,7 @@ def test_no_more_nodes_are_tried_once_several_in_a_row_were_in_vain(monkeypatch:
     tried = list[int]()
     join = Clearing.join
 
-    def counted(self: Clearing, here: Cleared, index: int, *, careful: bool) -> Cleared | str:
+    def counted(self: Clearing, here: Cleared, index: int, *, careful: bool) -> Cleared | Refused:
         tried.extend([index] if careful else [])
         return join(self, here, index, careful=careful)
 

@@ -26,6 +26,42 @@ def test_every_parameter_has_its_row() -> None:
             assert f'<a id="{parameter.name}"></a>' in page
 
 
+OF_PYTHON = {
+    "AbstractContextManager",
+    "Callable",
+    "False",
+    "FilePath",
+    "Iterable",
+    "Literal",
+    "Mapping",
+    "None",
+    "Path",
+}
+
+
+def test_each_type_in_the_python_interface_has_a_section() -> None:
+    page = PAGES["python.md"]
+    own, further = page.split("## Further types")
+    listings = re.findall(r"```python\n(.*?)```", own, re.DOTALL)
+    named = {word for text in listings for word in re.findall(r"\b[A-Z][a-z]\w*", text)}
+    titles = re.findall(r"(?m)^### `(?:\w+\.)?(\w+)`$", page)
+    assert named - {*titles} <= OF_PYTHON | {"Sequence", "True"}
+    assert {"Agree", "Carry", "PlanStage", "RolledOut", "RunResult", "Watcher"} <= {*titles}
+    assert further.count("\n### ") == further.count("\nIt is in `gpolicy.")
+
+
+def test_defaults_in_the_python_interface_are_python() -> None:
+    listings = re.findall(r"```python\n(.*?)```", PAGES["python.md"], re.DOTALL)
+    fields = {line for text in listings for line in text.splitlines()}
+    assert {
+        "jobs: int = 1",
+        "labels: Mapping[str, str] = {}",
+        "watch: Callable[[Sequence[str]], Watcher] = lambda _: Watcher()",
+    } <= fields
+    assert "write_texts(texts: Mapping[str, str], *policies: Policy) -> None" in fields
+    assert not [line for line in fields if re.search(r"<\w|PosixPath", line)]
+
+
 def test_the_examples_of_parameters_are_documents() -> None:
     """Each section has one listing with all its keys."""
     kind, found = "Cluster", 0

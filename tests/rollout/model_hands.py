@@ -53,12 +53,12 @@ class Fleet:
     def journal(self, cluster: str) -> Path:
         return self.directory / f"{cluster}.journal"
 
-    def history(self, cluster: str) -> RunHistory | None:
+    def read_history(self, cluster: str) -> RunHistory | None:
         with suppress(InputError):
             return history(self.journal(cluster))
         return None
 
-    def carry(self, clusters: Sequence[str], may_begin: Callable[[str], bool]) -> Iterator[tuple[str, RunResult]]:
+    def run_each(self, clusters: Sequence[str], may_begin: Callable[[str], bool]) -> Iterator[tuple[str, RunResult]]:
         for name in clusters:
             if may_begin(name):
                 self.begun.append(name)
@@ -80,12 +80,14 @@ class Fleet:
         assert look is not None
         return RunResult(0 if look.good else 1, "" if look.good else "not as planned")
 
-    def look(self, clusters: Sequence[str], told: Mapping[str, AbstractSet[int]]) -> Iterator[tuple[str, LookResult]]:
+    def look_at_each(
+        self, clusters: Sequence[str], told: Mapping[str, AbstractSet[int]]
+    ) -> Iterator[tuple[str, LookResult]]:
         for name in clusters:
             self.between(name)
             one = self.clusters[name]
             state = one.ganeti.state()
-            yield name, look_at(one.plan, one.runner, state, self.history(name), told.get(name, frozenset()))
+            yield name, look_at(one.plan, one.runner, state, self.read_history(name), told.get(name, frozenset()))
 
     @property
     def whole(self) -> Path:
@@ -101,12 +103,12 @@ class Fleet:
         self.direction, self.said = direction, []
         known = self.whole_history()
         if known is not None:
-            here = {name: self.history(name) for name in self.clusters}
+            here = {name: self.read_history(name) for name in self.clusters}
             assert lost_journals(known, {name: item.id if item else None for name, item in here.items()}) == []
         made = RolloutRun(
             waves=self.waves,
             plans={name: one.plan.digest for name, one in self.clusters.items()},
-            steps={name: len(one.plan.steps) for name, one in self.clusters.items()},
+            empty={name for name, one in self.clusters.items() if not one.plan.steps},
             hands=self,
             journal_file=self.whole,
             say=self.said.append,

@@ -266,7 +266,7 @@ def test_a_journal_of_a_cluster_that_is_gone_is_noticed(tmp_path: Path) -> None:
     made.roll()
     known = made.whole_history()
     assert known is not None
-    here = {name: made.history(name) for name in made.clusters}
+    here = {name: made.read_history(name) for name in made.clusters}
     ids = {name: item.id if item else None for name, item in here.items()}
     assert lost_journals(known, ids) == []
     assert lost_journals(known, {**ids, "ber": None}) == ["ber"]

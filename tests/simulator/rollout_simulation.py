@@ -52,7 +52,7 @@ class Worker:
         self._answer: Any = None
         self._began = world.clock.monotonic
         world.note(f"run {self.process.number}: {self.kind} {self.process.site}")
-        if self.kind == "carry":
+        if self.kind == "run_one":
             world.rollout_judge.begins(self.process)
         self.strand = Strand(world.clock, self._run, self.process.check, world.machine.scene(self.process))
         world.strands.append(self.strand)
@@ -84,7 +84,7 @@ class Worker:
             return None
         self.process.check()
         self._answer = pickle.loads(pickle.dumps(answer))  # noqa: S301 (our own)
-        return answer.exit_code if self.kind == "carry" else None
+        return answer.exit_code if self.kind == "run_one" else None
 
     def result(self) -> Any:
         """Return the answer, or that there is none."""
@@ -96,7 +96,7 @@ class Worker:
         """End the process if it has not ended. Who is dead himself ends none."""
         if self.strand.ended or self.world.machine.process.dead:
             return
-        if self.kind == "carry":
+        if self.kind == "run_one":
             self.world.violations.append(f"the roll-out ends the process of {self.process.site}, which is at work")
         self.world.rollout_judge.answered(self.process, self.kind, Failed("it took too long"))
         self.world.clock.advance(grace)

@@ -71,14 +71,14 @@ class RolloutJudge:
     def answered(self, process: ApplyProcess, kind: str, answer: Any) -> None:
         """A roll-out has the answer of one of its processes."""
         course = self.courses[process.root]
-        if kind == "preview" and (isinstance(answer, Failed) or answer.refusal is not None):
+        if kind == "preview_one" and (isinstance(answer, Failed) or answer.refusal is not None):
             course.refused.add(process.site)
             course.trouble = True
-        if kind == "carry":
+        if kind == "run_one":
             code = 1 if isinstance(answer, Failed) else answer.exit_code
             course.ended[process.site] = code
             course.trouble |= bool(code)
-        elif kind == "look":
+        elif kind == "look_at_one":
             good = isinstance(answer, LookResult) and not answer.troubles
             course.looks[process.site] = good
             course.trouble |= not good

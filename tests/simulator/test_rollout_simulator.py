@@ -119,16 +119,16 @@ def believe_every_line(data: bytes, where: str, _: object) -> tuple[list[Record]
     return events, ChainEnd()
 
 
-def back_at_once(steps: int, history: RunHistory | None) -> PlanStage:
+def back_at_once(history: RunHistory | None, *, is_empty: bool = False) -> PlanStage:
     """Call a plan taken back as soon as that has begun."""
     begun = history is not None and history.direction is Direction.ROLLBACK
-    return PlanStage.BACK if begun else stage_of(steps, history)
+    return PlanStage.BACK if begun else stage_of(history, is_empty=is_empty)
 
 
 def read_or_end(self: RolloutRun, cluster: str) -> tuple[PlanStage, str | None]:
     """End the roll-out when one journal cannot be read."""
-    history = self.hands.history(cluster)
-    return stage_of(self.steps[cluster], history), None if history is None else history.id
+    history = self.hands.read_history(cluster)
+    return stage_of(history, is_empty=cluster in self.empty), None if history is None else history.id
 
 
 real_write = RolloutRun._write
@@ -166,7 +166,7 @@ class Meddling(RolloutSimulation):
         declared = [
             label for label, path in self.site.scenario.declared if path == ratio and (label, path) not in planned
         ]
-        for label in declared if job.func.__name__ == "look" else ():
+        for label in declared if job.func.__name__ == "look_at_one" else ():
             self._foreign({**modification(label), "ipolicy": {"vcpu-ratio": 9.5}})
 
 

@@ -16,7 +16,7 @@ import typer
 import gpolicy
 from gpolicy.cli import options
 from gpolicy.cli.output import Report, base_of, check_no_file_is_lost, named_policy, provenance_of, repository_path
-from gpolicy.cli.targets import Target, destination_of, report_file, run_on, targets_of
+from gpolicy.cli.targets import Target, Targets, destination_of, report_file, run_on, targets_of
 from gpolicy.cli.terminal import working, write_long
 from gpolicy.errors import ExitCode, UsageError
 from gpolicy.json_values import json_text
@@ -70,19 +70,26 @@ def plan(  # noqa: PLR0913 (one parameter an option)
         upgrade=None if ganeti_version is None else check_release(ganeti_version, "ganeti_version"),
     )
     given = options.policy_path(path, policy)
-    exit_code, base = detailed_exitcode, base_of(clusters.changed_since)
-    work = partial(_planned, request=request, save=save, script=script, detailed_exitcode=exit_code, base=base)
-    targets, begun = targets_of(clusters, given, volumes=physical_volumes), time()
+    base = base_of(clusters.changed_since)
+    work = partial(_planned, request=request, save=save, script=script, detailed_exitcode=detailed_exitcode, base=base)
+    targets = targets_of(clusters, given, volumes=physical_volumes)
+    begun = time()
     code = run_on(with_members(targets), work, outputs, verb="plan")
     if targets.several and save is not None:
-        plans = [file for target in targets.targets if (file := target.output(save)) and file.exists()]
-        old = [file.name for file in plans if file.stat().st_mtime < begun - 1]
-        of_old = [f"not made by this run: {some(old)}"] if old else []
-        new, chosen = len(plans) - len(old), count(len(targets.targets), "cluster")
-        following = [f"next: gpolicy apply {quote(str(save))} --all"] if new else []
-        made = f"wrote {count(new, 'plan')} of {chosen} to {save}; a cluster without a change needs none"
-        sys.stderr.write(as_text([made, *of_old, *following]))
+        sys.stderr.write(as_text(_saved_plans(targets, save, begun)))
     return code
+
+
+def _saved_plans(targets: Targets, directory: Path, begun: float) -> Iterator[str]:
+    """Yield which plans of several clusters are in a directory, some perhaps of before the run that has `begun`."""
+    plans = [file for target in targets.targets if (file := target.output(directory)) and file.exists()]
+    old = [file.name for file in plans if file.stat().st_mtime < begun - 1]
+    new, chosen = len(plans) - len(old), count(len(targets.targets), "cluster")
+    yield f"wrote {count(new, 'plan')} of {chosen} to {directory}; a cluster without a change needs none"
+    if old:
+        yield f"not made by this run: {some(old)}"
+    if new:
+        yield f"next: gpolicy apply {quote(str(directory))} --all"
 
 
 def _planned(
@@ -127,13 +134,13 @@ def _planned(
             accepted=checked.accepted,
         )
 
-    def data(*, whole: bool = True) -> dict[str, Any]:
-        return plan_as_json(made, IMPACT(impact) if impact is not None and whole else None)
+    def data(*, with_impact: bool = True) -> dict[str, Any]:
+        return plan_as_json(made, IMPACT(impact) if impact is not None and with_impact else None)
 
     if save is not None and planned.errors and save.exists():
         sys.stderr.write(as_text([f"note: {save} is of an earlier plan"]))
     if save is not None and not planned.errors and (made.changes or not target.several or save.exists()):
-        write_private(save, kept_text(data(whole=not target.several), answer()).encode())
+        write_private(save, kept_text(data(with_impact=not target.several), answer()).encode())
     if script is not None and made.safe:
         write_program(script, gpolicy.render_script(made).encode())
     elif script is not None:

@@ -103,13 +103,14 @@ def capacity(  # noqa: PLR0913 (one parameter an option)
         state = target.read()
         policy = target.named_policy(state)
         cluster = opened(state, policy, what_if=what_if)
-        report, before = ask(cluster, after_moves=not target.several and form != "prometheus"), None
+        report = ask(cluster, after_moves=not target.several and form != "prometheus")
+        before = growth = None
         if what_if is not None:
             try:
                 before = ask(opened(state, policy))
             except gpolicy.GpolicyError as error:  # what is supposed may be what makes the group known
                 report = replace(report, notes=(*report.notes, f"without what is supposed: {error.message}"))
-        made, growth = provenance_of(()), None
+        made = provenance_of(())
         if history is not None:
             own, at = history / target.name, made.state_read_at(state.source, state.snapshot) or made.made_at or ""
             directory = own if target.several or own.is_dir() else history
