@@ -107,7 +107,7 @@ def declared_guards(
     found, hidden = [], {item.object for item in unread if item.path == MINMAX}
     for guard in guards:
         figures = list(_figures(guard, changes, impact, extent, hidden))
-        wrong = [figure for figure in figures if not figure[0]]
+        wrong = sorted((item for item in figures if not item[0]), key=lambda item: "cannot be measured" in item[1])
         shown = wrong or figures
         message = "; ".join(text for _, text in shown[:_MOST_REASONS]) or "nothing to measure"
         if len(shown) > _MOST_REASONS:
