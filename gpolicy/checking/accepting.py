@@ -18,7 +18,19 @@ from itertools import chain
 from typing import Final
 
 from gpolicy.checking.rule import Hit
-from gpolicy.findings import COMMENT, HOUSE, Accepted, Edit, Finding, Fix, RuleInfo, Span, error_rule, warning_rule
+from gpolicy.findings import (
+    COMMENT,
+    HOUSE,
+    Accepted,
+    Edit,
+    Finding,
+    Fix,
+    Role,
+    RuleInfo,
+    Span,
+    error_rule,
+    warning_rule,
+)
 from gpolicy.guessing import MOST_GUESSES, closest
 from gpolicy.policy import edits
 from gpolicy.policy.model import Policy, Waiver
@@ -30,7 +42,7 @@ Find = Callable[..., tuple[RuleInfo | None, str]]
 DRIFT: Final = warning_rule("GP821", "drift")
 """No check finds it, `gpolicy drift` does. It stands among the rules so that a waiver can name it."""
 WAIVER_EXPIRED: Final = warning_rule("GP901", "waiver-expired")
-WAIVER_UNUSED: Final = warning_rule("GP902", "waiver-unused")
+WAIVER_UNUSED: Final = warning_rule("GP902", "waiver-unused", role=Role.USES)
 WAIVER_UNKNOWN_RULE: Final = error_rule("GP903", "waiver-unknown-rule")
 WAIVER_NOT_POSSIBLE: Final = error_rule("GP904", "waiver-not-possible")
 WAIVER_DATE: Final = error_rule("GP905", "waiver-date")
@@ -92,12 +104,14 @@ class Waivers:
                 near = None if is_known else closest(same, [*labels, *files])
                 hint = f"Did you mean `{near}`?" if near else "remove the waiver, or correct its `where`"
                 hint = "remove the waiver" if is_known else hint
-                others = {item.label for item in self._open[info.key]} if is_known else set()
+                others = {item.label for item in self._open[info.key]} if near is None else set()
                 if len(others) == 1 and (near := others.pop()):
                     why, fix = f"it is found at {near}", None
                     hint = f"is `where: {near}` meant? Else remove the waiver"
                 message = f"{info.code} {info.name} finds nothing at {waiver.where!r}: {why}"
-                finding = WAIVER_UNUSED.finding(message, waiver.span, hint=hint, fix=fix)
+                kind, _, name = waiver.where.partition("/")
+                missing = f"group {name}" if kind == "group" and not is_known else ""
+                finding = WAIVER_UNUSED.finding(message, waiver.span, hint=hint, fix=fix, missing=missing)
                 yield self._with_meant(finding, info.key, near or waiver.where)
             elif number in self._used and first.setdefault((info.key, waiver.where), waiver) is not waiver:
                 message = f"another waiver accepts {info.code} {info.name} at {waiver.where!r} as well"

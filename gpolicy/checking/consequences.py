@@ -16,7 +16,7 @@ from typing import Final
 from gpolicy.checking.catalogue import CODES, RULES
 from gpolicy.checking.context import Context
 from gpolicy.checking.rule import Hit, Rule, Same
-from gpolicy.findings import ALMOST, BASE_FILE, Finding, Role, Severity, Span, told
+from gpolicy.findings import ALMOST, BASE_FILE, NODES_LIKE, Finding, Role, Severity, Span, told
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS
 
 _EXPLAINS: Final = {rule.info.code: rule for rule in RULES if rule.explains is not None}
@@ -263,6 +263,7 @@ def one_for_each_missing(*policies: Iterable[Finding]) -> dict[Finding, list[Fin
         given = next((item.span for item in first.related if item.message == ALMOST), None)
         if given is not None and len(uses := {item.span for item in same if item.span}) > 1 and first.span:
             name, file = first.missing.partition(" ")[2], first.span.file.rpartition("/")[2]
+            name = f"{'a node ' if first.missing.startswith(NODES_LIKE) else ''}{name}"
             hint = f"is {name} meant? {file}:{first.span.line} and {len(uses) - 1} more name it"
             first = replace(first, span=given, hint=hint, related=())
         more = (item for item in told(same) if item != first)

@@ -15,7 +15,7 @@ from gpolicy.data import read_data
 from gpolicy.findings import ALMOST, NODES_LIKE, Located, Related, Role, Span
 from gpolicy.ganeti.parameters import PARAMETERS, default_in, parameter_at
 from gpolicy.ganeti.vocabulary import Level, Path, Reach, Type, Value
-from gpolicy.guessing import did_you_mean_one_of, name_meant
+from gpolicy.guessing import MOST_GUESSES, closest, did_you_mean_one_of, name_meant
 from gpolicy.light_dataclasses import dataclass
 from gpolicy.policy import model
 from gpolicy.policy.model import ClusterPolicy, Declared, GroupPolicy, Leaf, NodeSetPolicy
@@ -325,6 +325,22 @@ def moved(context: Context, nodes: Iterable[str]) -> tuple[Related, ...]:
     old = {name: context.desired.name_after(context.observed.nodes[name].group) for name in nodes}
     places = (see(home.span, f"{name} is moved here") for name, home in homes if home and home.value != old[name])
     return next(places, ())
+
+
+def almost_in_group(context: Context, name: str) -> tuple[Related, ...]:
+    """Return the list of a group that has almost a node which others name, where no node set names one of the list."""
+    in_sets = {each for nodes in context.policy.node_sets for each in _written_out(nodes.nodes)}
+    entries = [entry for group in context.groups for entry in group.nodes or ()]
+    for entry in entries if len(entries) <= MOST_GUESSES else ():
+        names = _written_out([entry])
+        near = closest(name, names) if in_sets and in_sets.isdisjoint(names) else None
+        if near is not None and nodes_like(near) != nodes_like(name):
+            return see(entry.span, ALMOST)
+    return ()
+
+
+def _written_out(entries: Iterable[Located[str]]) -> list[str]:
+    return [name for entry in entries for name in model.written_out(entry.value) or ()]
 
 
 def nodes_like(name: str) -> str:

@@ -211,6 +211,25 @@ def test_what_does_not_fit_a_renamed_group_follows_from_its_new_name(tmp_path: P
     text = f"{GROUP}nodes: [n1]\nipolicy:\n  minmax:\n{spec('s', '4G 8G', '1 1', '1G 10G', '1 2')}"
     (found,) = check(text, tmp_path, state=state)
     assert (found.code, following(found)) == ("GP728", ["GP723"])
+    old = "---\ngpolicy: v1\nkind: {}\n"
+    using = (
+        old.format("Rule")
+        + "name: r\nfor: {kind: NodeGroup, names: [silver]}\nschema: {required: [name]}\nmessage: m\n",
+        old.format("Waiver") + "waivers:\n  - {rule: GP224, where: group/silver, reason: x, until: 2030-01-01}\n",
+    )
+    for more, code in zip(using, ("GP953", "GP902"), strict=True):
+        (renamed,) = bad(text + more, tmp_path, state)
+        assert (renamed.code, code in following(renamed)) == ("GP728", True)
+
+
+def test_a_tag_is_misspelt_where_the_cluster_has_tags_with_the_owned_prefix(tmp_path: Path) -> None:
+    state = cluster({"gold": {}}, {"n1": "gold"})
+    state = replace(state, groups={"gold": replace(state.groups["gold"], tags=frozenset({"rent:whole"}))})
+    text = f"{GROUP}tags: ['rentt:whole']\n---\ngpolicy: v1\nkind: TagRules\nowns: [{{prefix: 'rent:', on: [group]}}]\n"
+    (found,) = bad(text, tmp_path, state)
+    assert (found.code, found.span and found.span.line, found.hint) == ("GP523", 4, "is rent:whole meant?")
+    (alone,) = bad(text, tmp_path)
+    assert (alone.code, alone.hint) == ("GP523", 'write "rentt:"')
 
 
 def test_nodes_of_which_the_cluster_has_none_are_perhaps_those_of_another_cluster(tmp_path: Path) -> None:

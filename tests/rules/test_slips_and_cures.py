@@ -578,6 +578,30 @@ CURES: dict[str, tuple[str, str, str, str, list[str]]] = {
         "swap the two only if they are exchanged",
         ["GP163"],
     ),
+    "the nodes of a group by another name than in all sets": (
+        group("north", '"ofen[1-4]"')
+        + node_set("a", "oven1, oven2", "tags: ['rack:a']")
+        + node_set("b", "oven3, oven4", "tags: ['rack:b']"),
+        "GP613",
+        '"ofen[1-4]"',
+        "is a node like oven# meant?",
+        ["GP613", "GP613"],
+    ),
+    "stripes that no group has the volumes for": (
+        f"{CLUSTER}diskparams: {{plain: {{stripes: 20}}}}\n---\n{GROUP}hardware: {{pv_count: 4, pv_size: 1T}}\n"
+        + group("silver", "n1", "hardware: {pv_count: 2, pv_size: 1T}\n"),
+        "GP128",
+        "20",
+        "write at most 2",
+        ["GP128"],
+    ),
+    "volumes without their whole names": (
+        f"{CLUSTER}physical_volumes: {{exclude: [sda*, sdb*]}}\n",
+        "GP424",
+        "[sda*, sdb*]",
+        "write /dev/sda*",
+        ["GP424"],
+    ),
     "parameters of a group below its hardware": (
         f"{FOUR}hardware:\n  memory: 64G\n  ndparams: {{spindle_count: 4}}\n",
         "GP011",

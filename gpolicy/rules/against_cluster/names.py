@@ -55,7 +55,8 @@ def misspelt_group(context: Context) -> Iterator[Hit]:
             emptied = next((name for name, nodes in homes if nodes == mine), None)
             if emptied is not None:
                 message = f"the cluster has no group {group.name}, which takes all nodes of {emptied}"
-                yield hit(group, message, place, f"to rename that group, add `renamed_from: {emptied}`")
+                hint = f"to rename that group, add `renamed_from: {emptied}`"
+                yield hit(group, message, place, hint, missing=f"group {emptied}")
 
 
 @warning("GP744", when=When.STATE | When.WHOLE)

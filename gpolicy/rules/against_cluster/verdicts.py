@@ -59,14 +59,16 @@ def _verdicts(context: Context) -> list[tuple[Guard, GuardResult]]:
     return list(zip(context.policy.guards, declared, strict=False))
 
 
-@warning("GP748", _PLANNED | When.LAST, silent_after=("GP",), role=Role.WEAK)
+@warning("GP748", _PLANNED | When.LAST, silent_after=("GP",), role=Role.WEAK | Role.USES)
 def guard_stops_plan(context: Context) -> Iterator[Hit]:
     for guard, verdict in context.once(_verdicts):
         if not verdict.ok and not (guard.measure is Measure.NEWLY_VIOLATING and context.once(_violating)):  # GP749
             name = guard.name.value
             meant = f"if that is meant, change its limit, or override it with gpolicy plan --allow {name}"
             hint = f"{verdict.message}; {meant}"
-            found = hit(f"guard/{name}", f"guard {name} would stop the plan", guard.span, hint)
+            about = guard.group.value if guard.group else ""
+            missing = f"group {about}" if about and about not in context.policy.groups else ""
+            found = hit(f"guard/{name}", f"guard {name} would stop the plan", guard.span, hint, missing=missing)
             is_counted = guard.measure is Measure.MAX_CHANGES  # no wrong value makes them many
             yield found if is_counted else _because(context, found, guard.group)
     _, built_in = context.once(_all_verdicts)

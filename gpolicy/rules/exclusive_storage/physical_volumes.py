@@ -67,7 +67,8 @@ def volume_pattern_unlikely(context: Context) -> Iterator[Hit]:
         for key, pattern, place in _patterns(declared):
             if not pattern.startswith(("/dev/", "/dev*", "/*", "*", "?", "[")):
                 message = f"{pattern} matches no volume: their names start with /dev/"
-                yield hit(declared, message, place, f"write /dev/{pattern.removeprefix('/').removeprefix('dev/')}")
+                right, missing = pattern.removeprefix("/").removeprefix("dev/"), f"whole names at {place}"
+                yield hit(declared, message, place, f"write /dev/{right}", missing=missing)
             elif near := _disk_meant(pattern):
                 message = f"{pattern} matches no volume: Linux has no disks of such names"
                 yield hit(declared, message, place, f"Did you mean `{near}`?")

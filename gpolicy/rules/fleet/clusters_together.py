@@ -222,7 +222,7 @@ def _renamed_groups(fleet: Fleet, members: Sequence[int]) -> Iterator[Hit]:
             is_slip = near[base] == 1 and closest(group.name, [name])
             lost = about[name] if times[base] == 1 or is_slip else None
             if lost and real_file(lost.span.file) == file and lost.value not in {item.value for item, _ in own}:
-                message = f"{lost.value} of this base is about group {name}, and so not about {group.name}"
+                message = f"{lost.value!r} of this base is about group {name}, and so not about {group.name}"
                 hint = f"call it {name}, as other clusters do; or write the same for {group.name}"
                 related = see(lost.span, "it is here")
                 found = hit(group, message, group.document.value_span(("name",)), hint, related, policy=number)

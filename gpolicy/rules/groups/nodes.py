@@ -16,7 +16,7 @@ from gpolicy.policy import edits
 from gpolicy.policy.model import WILDCARD, Declared, GroupPolicy, ends, is_glob, matches, unlikely, written_out
 from gpolicy.printable import some
 from gpolicy.resolve.desired import NO_NODE, glob_beginning
-from gpolicy.rules.shared import ALL_THAT_COME, nodes_like, repeated, unknown_in_sets
+from gpolicy.rules.shared import ALL_THAT_COME, almost_in_group, nodes_like, repeated, unknown_in_sets
 from gpolicy.rules.tags.domains import digits_meant, list_meant, lists_of_nodes, patterns_beside
 
 _BRACKETS: Final = re.compile(r"\[[^][]*+\]")
@@ -453,4 +453,5 @@ def node_in_no_group(context: Context) -> Iterator[Hit]:
         hint = f"is {right} meant?" if (right := digits_meant(context, unknown[0].value)) else hint
         if near is not None:
             hint = f"Did you mean `{near}`? Or is it the group that misspells the name? Write the same in both"
-        yield hit(nodes, message, unknown[0].span, hint, (only_here[near],) if near else (), missing=missing)
+        related = (only_here[near],) if near else almost_in_group(context, unknown[0].value)
+        yield hit(nodes, message, unknown[0].span, hint, related, missing=missing)

@@ -15,7 +15,16 @@ from gpolicy.guessing import MOST_GUESSES, MOST_KNOWN, did_you_mean_one_of, name
 from gpolicy.policy.model import GroupPolicy, Hardware, is_glob, matches, promised_nodes, unlikely, written_out
 from gpolicy.policy.scenario import Action, Existing, Number, Scenario, SimulatedGroup, Sizes
 from gpolicy.printable import count, listed, some
-from gpolicy.rules.shared import forgotten_base, nodes_like, of_cluster, repeated, sizes_of, unknown_group, unknown_spec
+from gpolicy.rules.shared import (
+    almost_in_group,
+    forgotten_base,
+    nodes_like,
+    of_cluster,
+    repeated,
+    sizes_of,
+    unknown_group,
+    unknown_spec,
+)
 
 _BY_SPEC: Final = (("specs",), ("tiered",), ("binding",), ("lost_allocations",))
 _taken: Final = ("group", "node", "nodes", "lost_allocations", "disk_left")
@@ -101,7 +110,8 @@ def test_unknown_node(context: Context) -> Iterator[Hit]:
                 message = f"the cluster of this test has no node {node.value!r}"
                 is_promised = scenario.stage.promised
                 missing = nodes_like(node.value) if is_promised else f"node {node.value} of {scenario.name.value}"
-                yield hit(_label(scenario), message, node.span, hint, missing=missing)
+                related = almost_in_group(context, node.value) if is_promised else ()
+                yield hit(_label(scenario), message, node.span, hint, related, missing=missing)
 
 
 def _nodes_of_test(context: Context, scenario: Scenario) -> set[str] | None:

@@ -15,7 +15,7 @@ from gpolicy.checking.rule import Hit, When, error, hit, see, warning
 from gpolicy.checking.value_schema import REFERENCE, Breach, Judgement, children, judge, never_is
 from gpolicy.cluster.terms import STATES
 from gpolicy.data import read_data
-from gpolicy.findings import AMBIGUOUS, HOUSE_CODE, Located, Related, RuleInfo, Span
+from gpolicy.findings import AMBIGUOUS, HOUSE_CODE, Located, Related, Role, RuleInfo, Span
 from gpolicy.ganeti.amounts import MIB, sensible_range
 from gpolicy.ganeti.parameters import parameter_at, parameters_of
 from gpolicy.ganeti.vocabulary import Level, Parameter, Type
@@ -335,7 +335,7 @@ def rule_keyword_idle(context: Context) -> Iterator[Hit]:
             yield replace(found, finding=replace(found.finding, consequences=broken))
 
 
-@warning("GP953", when=When.WHOLE)
+@warning("GP953", when=When.WHOLE, role=Role.USES)
 def rule_matches_nothing(context: Context) -> Iterator[Hit]:
     policy = context.policy
     for house_rule in policy.house_rules:
@@ -364,7 +364,8 @@ def rule_matches_nothing(context: Context) -> Iterator[Hit]:
         elif names:
             message = f"no {kind.value} with such a name has such a tag"
             span, hint = house_rule.tags[0].span, "correct the tags, or remove the rule"
-        missing = f"group {gone[0]}" if gone else ""
+        asked = [*gone, *(glob.value for glob in house_rule.names if not is_glob(glob.value))]
+        missing = f"group {asked[0]}" if asked and kind.value == "NodeGroup" else ""
         hint = f"group {gone[0]} is to be removed: remove the rule, too" if gone else hint
         message = f"house rule {house_rule.name.value} looks at nothing: {message}"
         yield hit(_label(house_rule), message, span, hint, missing=missing)

@@ -11,6 +11,7 @@ from gpolicy.checking.pairs import amount, nearest
 from gpolicy.checking.rule import Hit, Same, When, error, hit, information, see, warning
 from gpolicy.findings import REFUSED, Role
 from gpolicy.ganeti.amounts import exact_size
+from gpolicy.ganeti.releases import release_key
 from gpolicy.ganeti.vocabulary import Path, known_words
 from gpolicy.guessing import did_you_mean_one_of, is_one_slip
 from gpolicy.policy.edits import fix, replace_value
@@ -265,10 +266,16 @@ def vlan_form(context: Context) -> Iterator[Hit]:
 @warning("GP168", When.MORE_WITH_STATE)
 def vlan_ignored(context: Context) -> Iterator[Hit]:
     for declared, (vlan, mode) in together(context, _VLAN, _MODE):
-        if vlan.value and mode.value != "openvswitch":
+        is_read = mode.value == "openvswitch" or (mode.value == "bridged" and _bridges_vlans(context))
+        if vlan.value and not is_read:
             message = f"vlan {vlan.value} has no effect with mode {mode.value}"
             hint = "write mode: openvswitch, or a bridge of that VLAN as link"
             yield conflict(context, declared, message, hint, vlan, mode)
+
+
+def _bridges_vlans(context: Context) -> bool:
+    """Return whether Ganeti gives a bridge the VLANs of an interface, as it does since 3.0."""
+    return release_key(context.version) >= release_key("3.0")
 
 
 @warning("GP169", When.MORE_WITH_STATE)

@@ -16,7 +16,7 @@ from gpolicy.ganeti.releases import release_key, release_of
 from gpolicy.ganeti.vocabulary import GANETI_PORTS, INSTANCE_PORTS, Level, Path, Type, usual_ports
 from gpolicy.guessing import is_typing_slip
 from gpolicy.policy import edits
-from gpolicy.policy.model import INHERIT, Leaf
+from gpolicy.policy.model import INHERIT, GroupPolicy, Leaf
 from gpolicy.printable import count, listed
 from gpolicy.rules import shared
 from gpolicy.rules.node_limits import own_pool
@@ -311,6 +311,8 @@ def _instances_of_a_node(context: Context) -> tuple[int, Span | None]:
 
 @warning("GP128", When.MORE_WITH_STATE)
 def stripes_beyond_volumes(context: Context) -> Iterator[Hit]:
+    fewest: dict[Span, float] = {}
+    found: list[tuple[GroupPolicy, str, Leaf, tuple[Related, ...]]] = []
     for group in context.groups if context.declares(*shared.STRIPES) else ():
         promised, counts = group.hardware.volume_count if group.hardware else None, list[int]()
         if promised is None:  # those that were read
@@ -322,8 +324,12 @@ def stripes_beyond_volumes(context: Context) -> Iterator[Hit]:
                 has = f"{count(int(volumes), 'volume')} ({'there now' if promised is None else 'promised'})"
                 message = f"{leaf.dotted} is {leaf.value}, but group {group.name} has {has}"
                 promise = group.hardware if promised is not None else None
-                related = (Related(promise.span, "promised here"),) if promise else ()
-                yield hit(group, message, leaf.span, f"write at most {volumes}", related)
+                related = see(promise.span if promise else None, "promised here")
+                fewest[leaf.span] = min(volumes, fewest.get(leaf.span, volumes))
+                found.append((group, message, leaf, related))
+    for group, message, leaf, related in found:
+        hint = f"write at most {int(fewest[leaf.span])}"
+        yield hit(group, message, leaf.span, hint, related, missing=f"volumes for the stripes at {leaf.span}")
 
 
 @information("GP129")

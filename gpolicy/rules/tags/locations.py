@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -285,12 +285,27 @@ def owned_prefix_idle(context: Context) -> Iterator[Hit]:
                 yield hit("cluster", message, owned.span, "correct `on`")
             elif not having and prefix.endswith(":"):
                 meant = prefixes.meant(prefix.rstrip(":"))
-                if meant:
+                slip = next((tag for tag in context.tags if tag.text.startswith(f"{meant}:")), None) if meant else None
+                if slip is not None and _has_tags_now(context, prefix, levels):
+                    message = f"no tag starts with `{prefix}`, which is owned, and which tags of the cluster start with"
+                    yield hit(slip.label, message, slip.span, f"is {prefix}{slip.text.partition(':')[2]} meant?")
+                elif meant:
                     message = f"no tag starts with `{prefix}`; did you mean `{meant}:`?"
                     yield hit("cluster", message, owned.span, f'write "{meant}:"')
                 elif left and Level.NODE in levels:
                     message = f"no tag starts with `{prefix}`, and the tags {left}:… of a domain are not owned"
                     yield hit("cluster", message, owned.span, f"did you mean {left}:? Or own both")
+
+
+def _has_tags_now(context: Context, prefix: str, levels: Collection[Level]) -> bool:
+    """Return whether an object of these levels in the cluster has a tag that starts so."""
+    now = context.observed
+    tags = {
+        Level.CLUSTER: [*now.cluster.tags],
+        Level.GROUP: [tag for group in now.groups.values() for tag in group.tags],
+        Level.NODE: [tag for node in now.nodes.values() for tag in node.tags],
+    }
+    return any(tag.startswith(prefix) for level in levels for tag in tags[level])
 
 
 @information("GP531", when=When.MORE_WITH_STATE | When.WHOLE)

@@ -282,5 +282,5 @@ def test_a_group_that_extends_the_group_of_a_guard_under_another_name(
     ]
     assert [item.code for item in found] == expected
     for item in found:
-        assert item.message == "survive of this base is about group general, and so not about generell"
+        assert item.message == "'survive' of this base is about group general, and so not about generell"
         assert item.hint.startswith("call it general, as other clusters do")
