@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from gpolicy.growth.filling_up import GrowthReport as GrowthReport
     from gpolicy.plan.changes import Part as Part
     from gpolicy.plan.plan import Plan as Plan
-    from gpolicy.plan.plan_file import read_plan as read_plan
+    from gpolicy.plan.plan_file import dump_plan as dump_plan, read_plan as read_plan
     from gpolicy.plan.step import Procedure as Procedure
     from gpolicy.plan.trust import Signers as Signers
     from gpolicy.policy.loading import load_policy as load_policy
@@ -123,7 +123,7 @@ _BY_MODULE = {
     "growth.filling_up": "GrowthReport",
     "plan.changes": "Part",
     "plan.plan": "Plan",
-    "plan.plan_file": "read_plan",
+    "plan.plan_file": "dump_plan read_plan",
     "plan.step": "Procedure",
     "plan.trust": "Signers",
     "policy.loading": "load_policy",

@@ -23,6 +23,7 @@ from gpolicy.ganeti.htools_reading import ALLOCATOR_PARAMETERS
 from gpolicy.ganeti.parameters import canonical
 from gpolicy.ganeti.releases import VERSIONS, is_release
 from gpolicy.ganeti.vocabulary import Level, Path, Value, Values
+from gpolicy.json_values import json_text
 from gpolicy.plan import changes
 from gpolicy.plan.built_in_guards import JUDGED_WITHOUT_CLUSTER, OVERRIDABLE, GuardResult, judge_without_cluster
 from gpolicy.plan.changes import Change, ChangeAction, LeftOut, NotCompared, Objection, Part
@@ -53,6 +54,11 @@ def read_plan(path: FilePath, signers: Signers | None = None) -> Plan:
     With `signers`, one of them must have signed the file, byte by byte as it is read here.
     """
     return read_procedure_file(path, signers, plan_in)
+
+
+def dump_plan(plan: Plan) -> bytes:
+    """Return a plan as the content of a file, for `read_plan` and `gpolicy apply`."""
+    return json_text(plan_as_json(plan)).encode()
 
 
 def read_procedure_file(

@@ -31,6 +31,8 @@ _OF_OTHERS = (
     " gives. Who writes one in an annotation imports it from the module that is named here, which"
     " [may change](stability.md)."
 )
+_ANSWERS = ("gpolicy.analysis.capacity", "gpolicy.impact.capacity_change", "gpolicy.plan.changes")
+"""Modules of values whose own fields are read, too: what fits, and what a plan changes."""
 _LONGEST = 100  # characters of a signature in one line; half of that for a default
 
 
@@ -59,7 +61,7 @@ def python_page() -> list[Block]:
     functions = [thing for thing in public if inspect.isfunction(thing.item)]
     values = [thing for thing in public if thing not in functions]
     named = {type_ for thing in public for type_ in _types_of(thing)}
-    named |= {type_ for thing in named if not isinstance(thing.node, ast.ClassDef) for type_ in _types_of(thing)}
+    named |= {type_ for thing in named if thing.module in _ANSWERS or _is_alias(thing) for type_ in _types_of(thing)}
     further = sorted(named.difference(public), key=lambda thing: (thing.name, thing.module))
     names = [thing.name for thing in (*public, *further)]
     titles = {
@@ -91,6 +93,10 @@ def _described(thing: _Thing, titles: dict[_Thing, str], *, is_public: bool = Tr
         yield f"Types: {', '.join(f'[`{title}`](python.md#{anchor(title)})' for title in types)}."
 
 
+def _is_alias(thing: _Thing) -> bool:
+    return not isinstance(thing.node, ast.ClassDef)
+
+
 def _documentation(thing: _Thing) -> str:
     """Return the docstring; of an assigned type the text behind it."""
     node = thing.node
@@ -112,21 +118,34 @@ def _listing(thing: _Thing) -> str:
             return f"{thing.name} = {_short(ast.unparse(node.value))}"
     item: type = thing.item
     if dataclasses.is_dataclass(item):
-        fields = (field for field in dataclasses.fields(item) if not field.name.startswith("_"))
-        return "\n".join(_field_line(item, field.name) for field in fields)
+        fields = [_field_line(item, field.name) for field in dataclasses.fields(item) if not field.name.startswith("_")]
+        methods = [_method(*each) for each in _methods(item)]
+        return "\n".join([*fields, *([""] if fields and methods else []), *methods])
     if issubclass(item, enum.Enum):
         return "\n".join(f"{member.name} = {_short(repr(member.value))}" for member in item)
     if issubclass(item, Exception) or not isinstance(node, ast.ClassDef):
         return ""
-    methods = (each for each in node.body if isinstance(each, ast.FunctionDef) and not each.name.startswith("_"))
-    return "\n".join(_method(each, thing.module) for each in methods)
+    return "\n".join(_method(*each) for each in _methods(item))
+
+
+def _methods(item: type) -> list[tuple[ast.FunctionDef, str]]:
+    """Return the public methods and properties of a class, with those that it inherits, each with its module."""
+    found: dict[str, tuple[ast.FunctionDef, str]] = {}
+    for each in item.__mro__:
+        node = _definitions(each.__module__).get(each.__name__)
+        for method in node.body if isinstance(node, ast.ClassDef) else ():
+            if isinstance(method, ast.FunctionDef) and not method.name.startswith("_"):
+                found.setdefault(method.name, (method, each.__module__))
+    return list(found.values())
 
 
 def _method(node: ast.FunctionDef, module: str) -> str:
-    """Return a method as it is called, or a property as a field."""
-    if node.decorator_list and node.returns:
-        return f"{node.name}: {_short(ast.unparse(node.returns))}"
-    return _signature(node, module)
+    """Return a method as it is called, or a property as a field, with the first line of its documentation."""
+    is_property = any(ast.unparse(each) in ("property", "cached_property") for each in node.decorator_list)
+    kind = _short(ast.unparse(node.returns)) if node.returns else "Any"
+    line = f"{node.name}: {kind}" if is_property else _signature(node, module)
+    about = (ast.get_docstring(node) or "").partition("\n")[0]
+    return f"# {about}\n{line}" if about else line
 
 
 def _field_line(item: type, name: str) -> str:
@@ -183,7 +202,9 @@ def _default(node: ast.expr | None, module: str) -> str:
         return f" = {_short(text)}"
     value = getattr(import_module(module), text)
     kind: Any = type(value)
-    is_plain = dataclasses.is_dataclass(value) and value == kind()
+    fields = dataclasses.fields(value) if dataclasses.is_dataclass(value) else ()
+    has_defaults = all({each.default, each.default_factory} != {dataclasses.MISSING} for each in fields)
+    is_plain = fields != () and has_defaults and value == kind()
     shown = f"{kind.__name__}()" if is_plain else _short(repr(value))
     return f" = {shown if len(shown) < _LONGEST // 2 else text}"
 
@@ -218,6 +239,10 @@ def _annotations(thing: _Thing) -> Iterator[tuple[ast.expr, str]]:
         if not field.name.startswith("_"):
             line, module = _field(item, field.name)
             yield line.annotation, module
+    for method, module in _methods(item) if isinstance(node, ast.ClassDef) else ():
+        parameters = (*method.args.args, *method.args.kwonlyargs)
+        written = (*(each.annotation for each in parameters), method.returns)
+        yield from ((each, module) for each in written if each is not None)
 
 
 def _words(node: ast.expr) -> Iterable[str]:

@@ -43,7 +43,8 @@ def test_each_type_in_the_python_interface_has_a_section() -> None:
     page = PAGES["python.md"]
     own, further = page.split("## Further types")
     listings = re.findall(r"```python\n(.*?)```", own, re.DOTALL)
-    named = {word for text in listings for word in re.findall(r"\b[A-Z][a-z]\w*", text)}
+    code = [re.sub(r"(?m)^#.*", "", text) for text in listings]  # without the first lines of docstrings
+    named = {word for text in code for word in re.findall(r"\b[A-Z][a-z]\w*", text)}
     titles = re.findall(r"(?m)^### `(?:\w+\.)?(\w+)`$", page)
     assert named - {*titles} <= OF_PYTHON | {"Sequence", "True"}
     assert {"Agree", "Carry", "PlanStage", "RolledOut", "RunResult", "Watcher"} <= {*titles}

@@ -85,13 +85,19 @@ def test_an_evacuation_counts_as_the_cluster_was_opened(declared: bool) -> None:
     assert gpolicy.find_evacuation(cluster, gpolicy.EvacuationRequest(nodes="node1")).asked.declared is declared
 
 
-def test_the_examples_of_the_guide_run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_examples_of_the_guide_run(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
     monkeypatch.chdir(ROOT)
     examples = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "guides" / "python.md").read_text(), re.DOTALL)
     names: dict[str, object] = {}
     for example in examples:
         exec(compile(example, "python.md", "exec"), names)  # noqa: S102 (our own page)
     assert "shared 10" in capsys.readouterr().out
+    content = names["content"]
+    assert isinstance(content, bytes)
+    (tmp_path / "plan.json").write_bytes(content)
+    assert gpolicy.dump_plan(gpolicy.read_plan(tmp_path / "plan.json")) == content
     tests = [item for name, item in names.items() if name.startswith("test_") and callable(item)]
     assert len(tests) == 3
     for test in tests:

@@ -284,9 +284,9 @@ sow(
     "cluster",
     CLUSTER,
     (
-        "VLANs without Open vSwitch",
-        "Bridged interfaces have none.",
-        ({"nicparams.mode": "bridged", "nicparams.link": "br0", "nicparams.vlan": "100"},),
+        "VLANs of routed interfaces",
+        "Only bridges and Open vSwitch have VLANs.",
+        ({"nicparams.mode": "routed", "nicparams.link": "100", "nicparams.vlan": "100"},),
     ),
     (
         "interfaces of a switch that no node has",
