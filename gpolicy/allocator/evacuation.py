@@ -200,8 +200,7 @@ def evacuate_nodes(
             for index, node in state.nodes.items()
             if node.facts.group == group and index not in leaving and index != instance.primary
         ]
-        asked = Departure(state.nodes, instance, mode, group, candidates, force)
-        return _evacuate(asked, engine, observer)
+        return _evacuate(Departure(state.nodes, instance, mode, group, candidates, force), engine, observer)
 
     return _each_in_turn(cluster, wanted, go, stop)
 

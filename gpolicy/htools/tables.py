@@ -85,8 +85,7 @@ def score_table(nodes: Mapping[int, Node], heading: str = "Initial coefficients:
     values = zip(COMPONENTS, component_values(stats), strict=False)
     rows = [[component.name, fixed(value, 8), f"x{fixed(component.weight, 2)}"] for component, value in values]
     lines = aligned([["Field", "Value", "Weight"], *rows], [False, True, True])
-    head = f"{heading} {fixed(total_score(stats), 8)}\n"
-    return head + "".join(f"   {line}\n" for line in lines)
+    return f"{heading} {fixed(total_score(stats), 8)}\n" + "".join(f"   {line}\n" for line in lines)
 
 
 def allocation_map(what: str, placed: Sequence[Instance], nodes: Mapping[int, Node]) -> str:
