@@ -98,8 +98,7 @@ def declared(state: ClusterState, node: LiveNode) -> Declared:
 
 
 def _declared_at(state: ClusterState, node: LiveNode, prefix: Path, table: Mapping[str, tuple[int, str]]) -> Declared:
-    own = (node.own, state.groups[node.group].own, _of_cluster(state, prefix, table))
-    return _first_of(own, prefix, table)
+    return _first_of((node.own, state.groups[node.group].own, _of_cluster(state, prefix, table)), prefix, table)
 
 
 def declared_by_policy(state: ClusterState, node: LiveNode) -> dict[str, int]:
@@ -262,8 +261,7 @@ def volume_resources(state: ClusterState, node: LiveNode) -> VolumeResources | N
     """
     if not state.has_exclusive_storage(node):
         return None
-    pools = pools_of(state, node)
-    if pools is not None:
+    if (pools := pools_of(state, node)) is not None:
         pool = pools.own
         return _resources(pool.count, len(pool.empty), pool.usable, VolumesFrom.MEASURED)
     volume = promised_volume(state, node.group)
@@ -298,15 +296,10 @@ def _resources(count: int, free: int, usable: int, known_from: VolumesFrom) -> V
 
 def _taken(state: ClusterState, node: LiveNode, volume: VolumeSize) -> int | None:
     """Return how many volumes the disks on `node` take; None if volumes are too small to count."""
-    taken = 0
-    for size, spindles in _disks_on(state, node):
-        if spindles is not None:
-            taken += spindles
-        elif volume.usable < 1:
-            return None
-        else:
-            taken += volume.needed(size)
-    return taken
+    disks = list(_disks_on(state, node))
+    if volume.usable < 1 and any(spindles is None for _, spindles in disks):
+        return None
+    return sum(volume.needed(size) if spindles is None else spindles for size, spindles in disks)
 
 
 def _disks_on(state: ClusterState, node: LiveNode) -> Iterator[tuple[int, int | None]]:

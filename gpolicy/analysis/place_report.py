@@ -303,8 +303,7 @@ def _score_on_dedicated(cluster: Cluster) -> Iterator[str]:
         group = cluster.groups[node.facts.group]
         if group.alloc_policy is not AllocPolicy.UNALLOCABLE:
             exclusive[group.name] = exclusive.get(group.name, True) and node.facts.exclusive
-    named = [name for name, every in exclusive.items() if every]
-    if named:
+    if named := [name for name, every in exclusive.items() if every]:
         yield (
             "hail goes by the cluster score here, not by lost allocations, since not all groups have exclusive storage"
             f" (only {', '.join(named)}); name a group: group={named[0]}"
