@@ -91,8 +91,7 @@ class Carrier:
 
     def _carry(self, task: work.Task, left: Sequence[work.Task]) -> None:
         begun = time.monotonic()
-        pauses = self.patience.pauses()
-        for attempt, rest in enumerate([*pauses, None], start=1):
+        for attempt, rest in enumerate([*self.patience.pauses(), None], start=1):
             if attempt > 1:
                 self.await_jobs(self.marked_jobs() if self._unanswered else ())
                 sight = self.glance()

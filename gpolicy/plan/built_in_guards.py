@@ -81,12 +81,10 @@ def can_be_allowed(guard: GuardResult) -> bool:
 def check_allowed(allowed: frozenset[str], policy: Policy) -> None:
     """Raise RequestError for the name of an unknown guard, and of one that cannot be passed."""
     declared = [guard.name.value for guard in policy.guards]
-    unknown = sorted(allowed - BUILT_IN.keys() - set(declared))
-    if unknown:
+    if unknown := sorted(allowed - BUILT_IN.keys() - set(declared)):
         hint = did_you_mean_one_of(unknown[0], "guards", [*BUILT_IN, *declared])
         raise RequestError(f"there is no guard {unknown[0]!r}", hint=hint)
-    futile = sorted(allowed - OVERRIDABLE - set(declared))
-    if futile:
+    if futile := sorted(allowed - OVERRIDABLE - set(declared)):
         hint = f"guards that can be passed: {', '.join([*sorted(OVERRIDABLE), *declared])}"
         raise RequestError(f"guard {futile[0]} cannot be passed: Ganeti would refuse the step half-way", hint=hint)
 
@@ -181,8 +179,7 @@ def _standard_in_bounds(view: Outlook) -> Iterator[Objection]:
 def _groups_empty(view: Outlook) -> Iterator[Objection]:
     removed = {str(change.before) for change in view.changes if change.action is ChangeAction.REMOVE}
     for name in sorted(removed):
-        nodes = sorted(node.name for node in view.after.nodes_of(name))
-        if nodes:
+        if nodes := sorted(node.name for node in view.after.nodes_of(name)):
             text = f"group {name} is not empty: {some(nodes)} must go to another group first"
             yield view.object_to(text, NAME, group=name)
     if removed and not view.after.groups.keys() - removed:

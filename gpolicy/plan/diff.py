@@ -379,8 +379,7 @@ def _effective(state: ClusterState, group: LiveGroup, own: Values, cluster: Valu
     """Return the effective values of a group that stays, where own values may be hidden."""
     filled = fill(own, cluster, Level.GROUP)
     for path, now in group.effective.items():
-        hidden = path not in own and not state.readable(Level.GROUP, path)
-        if hidden and now != state.cluster.own.get(path):
+        if path not in own and not state.readable(Level.GROUP, path) and now != state.cluster.own.get(path):
             filled[path] = now
     return filled
 
