@@ -228,8 +228,7 @@ class _Loader:
     def _base_meant(self, declared: Declared, name: str) -> str:
         """Return the hint that names a document of a file that others extend; none where none has this name."""
         picked = ((path, bases.pick(declared, name)) for path, bases in self._extended_files.items())
-        found = (path for path, document in picked if isinstance(document, Declared))
-        path = next(found, None)
+        path = next((path for path, document in picked if isinstance(document, Declared)), None)
         return _meant(declared, path, name) if path is not None else ""
 
     @cached_property

@@ -98,8 +98,7 @@ class _Builder(DocumentReader):
                 known.discard(edit.removed_instance.value)
 
     def _add(self, existing: scenario.Existing, known: set[str]) -> None:
-        taken = sorted(known.intersection(existing.names))
-        if taken:
+        if taken := sorted(known.intersection(existing.names)):
             message = f"a second instance {taken[0]!r}"
             self.report(WRONG_VALUE.finding(message, existing.name.span, hint="give it another name"))
         known.update(existing.names)
