@@ -89,9 +89,8 @@ def only_named(paths: Iterable[Path]) -> Values:
 
 def declared(state: ClusterState, node: LiveNode) -> Declared:
     """Return the declared numbers of `node`, with their levels."""
-    hypervisor, volume_group = prefixes(state)
     found: Declared = {}
-    for prefix, table in ((hypervisor, HV_STATE), (volume_group, DISK_STATE)):
+    for prefix, table in zip(prefixes(state), (HV_STATE, DISK_STATE), strict=True):
         if prefix is not None:
             found |= _declared_at(state, node, prefix, table)
     return found

@@ -375,8 +375,7 @@ def objections(
     group = cluster.groups[chosen[0].group] if chosen and not request.ignore_ipolicy else None
     exclusive = any(facts.exclusive for facts in chosen)
     if group and _too_many_interfaces(request, instance, group.policy, exclusive=exclusive):
-        nics = _interfaces(request)
-        yield f"hail does not count network interfaces; Ganeti refuses {nics} in group {group.name}"
+        yield f"hail does not count network interfaces; Ganeti refuses {_interfaces(request)} in group {group.name}"
 
 
 def whole_of(instance: Instance) -> Instance:

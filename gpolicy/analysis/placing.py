@@ -82,8 +82,7 @@ class _Asked:
             settled = self.settled
             data = as_hail_reads(settled.state, settled.data)
             data = guaranteed(data, settled.state) if oversubscribed else data
-            loaded = merged(data, settled.resources, settled.hail.static_kvm_node_memory)
-            self._known[oversubscribed] = data, loaded
+            self._known[oversubscribed] = data, merged(data, settled.resources, settled.hail.static_kvm_node_memory)
         return self._known[oversubscribed]
 
 

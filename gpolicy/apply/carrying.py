@@ -122,8 +122,7 @@ class Carrier:
                     for item, value in zip(missing, there, strict=True)
                     if partly
                 ]
-                failed = f"step {task.key} ({task.title}) failed: {_why(outcome)}"
-                raise CarryingError(failed, differences=differences)
+                raise CarryingError(f"step {task.key} ({task.title}) failed: {_why(outcome)}", differences=differences)
             self.note(f"{outcome.text}: this is temporary, trying again in {rest:.0f} s")
             jobs.pause(rest, self.stop)
             if self.stop.after_step:

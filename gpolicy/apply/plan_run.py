@@ -294,8 +294,7 @@ class PlanRun(Carrier):
         tried = {task.step for task in tasks}
         undo = work.backward(self.plan, tried)
         lost = [text for step in self.plan.steps if step.id in tried for text in step.lost]
-        open_tasks = work.left_of(undo, history.attempts)
-        if not self.agree(self._intention(undo, open_tasks, lost)):
+        if not self.agree(self._intention(undo, work.left_of(undo, history.attempts), lost)):
             return None
         with self._writing(state):
             settled = self._settle([*tasks, *undo], history)

@@ -283,8 +283,7 @@ class _State:
         """Return the parts of a group, after the `changes` so far, that secondaries can leave, too."""
         self._redo(changes)
         migrated = {key: value.secondary for table, key, value in changes if table is self.instances}
-        message = "Not enough capacity to move secondaries"
-        parts = self.split(group, self.move_secondaries, message)
+        parts = self.split(group, self.move_secondaries, "Not enough capacity to move secondaries")
         found = [self.reboot_group(*part, migrated=migrated) for part in parts]
         self._undo()
         return found

@@ -360,8 +360,7 @@ class _HumanReport(_Printed):
         )
 
     def _tail(self, run: _Run) -> None:
-        totals = _Totals(run.final.nodes)
-        shown = totals.efficiencies
+        shown = _Totals(run.final.nodes).efficiencies
         if not self._exclusive:
             del shown["spindles"]
         width = max(map(len, shown))

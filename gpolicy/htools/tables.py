@@ -97,8 +97,7 @@ def allocation_map(what: str, placed: Sequence[Instance], nodes: Mapping[int, No
         total = instance.total_spindles if exclusive else None
         numbers = (instance.memory, instance.disk, instance.vcpus, "" if total is None else total)
         rows.append([instance.name, *names, *map(str, numbers)])
-    lines = aligned(rows, [False] * 3 + [True] * 4)
-    return f"{what} map\n" + "".join(f" {line}\n" for line in lines)
+    return f"{what} map\n" + "".join(f" {line}\n" for line in aligned(rows, [False] * 3 + [True] * 4))
 
 
 def candidates_text(candidates: Candidates) -> str:

@@ -228,8 +228,7 @@ def _exclusive_storage(view: Outlook) -> Iterator[Objection]:
         if before is not True and after is True:
             new.setdefault(view.after.nodes[node.name].group, set()).add(node.name)
     for name, nodes in sorted(new.items()):
-        instances = view.before.instances.values()
-        there = (item for item in instances if nodes & {item.primary_node, *item.secondary_nodes})
+        there = (item for item in view.before.instances.values() if nodes & {item.primary_node, *item.secondary_nodes})
         users = sorted(item.name for item in there if any(disk.template != "plain" for disk in item.disks))
         if users:
             text = f"nodes of group {name} get exclusive storage, but {some(users)} have disks there that are not plain"

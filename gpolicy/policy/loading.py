@@ -254,8 +254,7 @@ class _Loader:
         resolved = real_path(path)
         if resolved not in self._bases:
             before = len(self._broken)
-            loaded = self._load_base(path, declared, name)
-            self._bases[resolved] = Bases(loaded, self._broken[before:])
+            self._bases[resolved] = Bases(self._load_base(path, declared, name), self._broken[before:])
         return self._bases[resolved]
 
     def _load_base(self, path: Path, declared: Declared, name: Located[str]) -> list[Declared]:
