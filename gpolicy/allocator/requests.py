@@ -200,13 +200,9 @@ def allocate_many(cluster: Cluster, wanted: Sequence[Wanted], options: RequestOp
             continue
         placed.append((item.instance, found.placement))
         number = len(table)
-        changed = {node.index: settled(node, number) for node in found.placement.changed}
-        narrow = dedicated or item.group_name is not None
-        nodes = {
-            index: changed.get(index, node)
-            for index, node in solved_on.nodes.items()
-            if not narrow or node.facts.group == found.group
-        }
+        nodes = {**solved_on.nodes, **{node.index: settled(node, number) for node in found.placement.changed}}
+        if dedicated or item.group_name is not None:
+            nodes = {index: node for index, node in nodes.items() if node.facts.group == found.group}
         table[number] = found.placement.instance
         state = replace(state, nodes=nodes)
     return MultiAnswer(tuple(placed), tuple(failed), state)

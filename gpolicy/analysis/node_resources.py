@@ -178,11 +178,8 @@ def reported(node: Node, cluster: Cluster) -> dict[str, int]:
     and free disk, as htools computes them. `mem_node` is htools' value: 4096 MiB under KVM.
     """
     facts = node.facts
-    used = sum(
-        cluster.instances[index].disk
-        for index in (*node.primaries, *node.secondaries)
-        if cluster.instances[index].template.local
-    )
+    there = (cluster.instances[index] for index in (*node.primaries, *node.secondaries))
+    used = sum(instance.disk for instance in there if instance.template.local)
     disk = truncate(facts.total_disk)
     return {
         "mem_total": truncate(facts.total_memory),

@@ -201,11 +201,8 @@ def _template(request: PlaceRequest, group: Group | None, state: ClusterState, d
     filled = {node.group for node in data.nodes}
     groups = [item for item in data.groups if item.index in filled] or data.groups  # groups with nodes
     open_groups = [item for item in groups if item.alloc_policy is not cluster_data.AllocPolicy.UNALLOCABLE]
-    allowed = [
-        template
-        for item in ([group] if group else open_groups or groups)
-        for template in _allowed(request, item.name, state)
-    ]
+    asked = [group] if group else open_groups or groups
+    allowed = [template for item in asked for template in _allowed(request, item.name, state)]
     for template in (*(() if group else data.policy.templates), *allowed):
         if template in allowed:
             return template

@@ -103,19 +103,18 @@ class Carrier:
             outcome = self._attempt(task, attempt)
             sight = self.look(task, outcome)
             missing = work.effects_missing(task.command.effects, sight)
-            if missing and outcome.result is jobs.JobResult.SUCCESS and self.stop.at_once:
+            succeeded = outcome.result is jobs.JobResult.SUCCESS
+            if missing and succeeded and self.stop.at_once:
                 raise self._left_alone(task, outcome)  # what it stored may not be shown yet
-            if not missing and (
-                outcome.result is jobs.JobResult.SUCCESS or work.seen_progress(task.command.effects, sight)
-            ):
-                if outcome.result is not jobs.JobResult.SUCCESS:
+            if not missing and (succeeded or work.seen_progress(task.command.effects, sight)):
+                if not succeeded:
                     self.message(f"the job failed ({outcome.text}), but its changes are there")
                 self._done(task, left, self._promoting(task, sight, attempt), since=begun)
                 return
             self.found_failed(task, outcome, sight)
-            again = outcome.result is not jobs.JobResult.SUCCESS and jobs.passes(outcome.text)
+            again = not succeeded and jobs.passes(outcome.text)
             if rest is None or not again or work.decide_by_looking(task, sight) is work.Decision.REFUSE:
-                partly = len(missing) < len(task.command.effects) or outcome.result is jobs.JobResult.SUCCESS
+                partly = succeeded or len(missing) < len(task.command.effects)
                 there = [sight.contents.get(item.object, {}).get(item.path) for item in missing]
                 differences = [
                     work.LeafDifference(item.object, item.path, item.after, value)

@@ -132,6 +132,7 @@ def _templates_enabled(view: Outlook) -> Iterator[Objection]:
     if not enabled:
         return
     lists_change = any(change.path in (_ENABLED, _ALLOWED) for change in view.changes)
+    touched = [change for change in view.changes if change.path[0] == "ipolicy"]
     groups = [(f"group {name}", name, group.own) for name, group in view.after.groups.items()]
     for label, name, own in [("the cluster's policy", None, view.after.cluster.own), *groups]:
         if _ALLOWED not in own:
@@ -141,15 +142,12 @@ def _templates_enabled(view: Outlook) -> Iterator[Objection]:
         if extra and lists_change:
             text = f"{label} allows {', '.join(extra)}, which would not be enabled: declare its disk-templates as well"
             yield view.object_to(text, _ALLOWED, _ENABLED, group=name)
-        elif not set(allowed) & enabled and any(
-            change.path[0] == "ipolicy" and change.object_name == name for change in view.changes
-        ):
+        elif not set(allowed) & enabled and any(change.object_name == name for change in touched):
             text = (
                 f"{label} allows no enabled template (Ganeti cuts its list to the enabled ones) and cannot be changed"
                 " like that: declare its disk-templates as well"
             )
-            touched = (change.path for change in view.changes if change.path[0] == "ipolicy")
-            yield view.object_to(text, *touched, group=name)
+            yield view.object_to(text, *(change.path for change in touched), group=name)
 
 
 def _templates_in_use(view: Outlook) -> Iterator[Objection]:

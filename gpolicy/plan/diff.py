@@ -337,11 +337,8 @@ def _give_flag_of_group(nodes: dict[str, LiveNode], moved: Sequence[str]) -> lis
     A source that shows no values of groups (the text format) shows those of their group at the nodes. Return the groups
     of which no node shows it.
     """
-    flags = {
-        node.group: node.own[EXCLUSIVE]
-        for name, node in nodes.items()
-        if EXCLUSIVE in node.own and name not in set(moved)
-    }
+    there = [node for name, node in nodes.items() if name not in set(moved)]
+    flags = {node.group: node.own[EXCLUSIVE] for node in there if EXCLUSIVE in node.own}
     for name in moved:
         node = nodes[name]
         if node.group in flags:
