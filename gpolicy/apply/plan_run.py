@@ -307,12 +307,8 @@ class PlanRun(Carrier):
             refuse_differences(mine, why, self.plan.noun)
             for item in differences:
                 self.note(f"changed by somebody else, and left alone: {told(item)}")
-            left = [
-                task
-                for task in undo
-                if task.key not in settled.done
-                and (task.step in settled.done or settled.is_partly_done(task, self.known))
-            ]
+            waiting = [task for task in undo if task.key not in settled.done]
+            left = [task for task in waiting if task.step in settled.done or settled.is_partly_done(task, self.known)]
             self.carry(left)
             everything = [*done, *(effect for task in left for effect in task.command.effects)]
             return work.judge_restored(self.plan, self.last_look(), everything)
