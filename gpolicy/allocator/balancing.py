@@ -125,9 +125,7 @@ def possible_moves(nodes: Nodes, instance: Instance, rules: MoveRules) -> Iterat
         yield InstanceMove(MoveKind.FAILOVER, instance)
     if mirrored and not disk_moves:
         return
-    kinds = [MoveKind.FAILOVER_TO]
-    if mirrored:
-        kinds = _replacements(rules, fails_over=fails_over, offline=offline)
+    kinds = _replacements(rules, fails_over=fails_over, offline=offline) if mirrored else [MoveKind.FAILOVER_TO]
     for target, node in nodes.items():
         if not node.facts.offline and target not in {instance.primary, instance.secondary}:
             yield from (InstanceMove(kind, instance, target) for kind in kinds)

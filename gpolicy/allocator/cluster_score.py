@@ -182,9 +182,7 @@ def least_reserved(nodes: Iterable[Node]) -> float:
 def _value_of(stat: Statistic) -> float:
     if isinstance(stat, tuple):
         return math.sqrt(stat[2])
-    if isinstance(stat, float):
-        return stat
-    return float(sum(stat.values()) - len(stat))
+    return stat if isinstance(stat, float) else float(sum(stat.values()) - len(stat))
 
 
 def _replaced_deviation(stat: Deviation, x: float, y: float) -> Deviation:

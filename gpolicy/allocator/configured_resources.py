@@ -93,11 +93,8 @@ def _configured(node: NodeData, own: NodeResources, instances: tuple[Instance, .
             node_cpus=given["cpu_node"],
         )
     if own.disk is not None:
-        used = sum(
-            item.disk
-            for item in instances
-            if item.template.local and not item.forthcoming and node.index in {item.primary, item.secondary}
-        )
+        here = (item for item in instances if node.index in {item.primary, item.secondary})
+        used = sum(item.disk for item in here if item.template.local and not item.forthcoming)
         free = own.disk["disk_total"] - own.disk["disk_overhead"] - used
         node = replace(node, total_disk=float(own.disk["disk_total"]), free_disk=free)
     return node

@@ -54,8 +54,7 @@ def find_placement(
     nodes: Nodes, instances: Instances, instance: Instance, candidates: Candidates, rules: CapacityRules
 ) -> Attempt:
     """Place one instance (`placement.try_allocate`), and if the rules let nodes fail only where N+1 still holds."""
-    found = compiled_attempt(nodes, instances, instance, candidates, rules)
-    if found is not None:
+    if (found := compiled_attempt(nodes, instances, instance, candidates, rules)) is not None:
         return found
     predicate = redundancy_predicate(nodes, instances, rules) if rules.failures else None
     return try_allocate(nodes, instance, candidates, force=rules.force, predicate=predicate, weights=rules.weights)

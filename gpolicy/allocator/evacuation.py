@@ -195,13 +195,9 @@ def evacuate_nodes(
 
     def go(state: Cluster, instance: Instance) -> Evacuated:
         group = nodes[instance.primary].facts.group
-        candidates = [
-            index
-            for index, node in state.nodes.items()
-            if node.facts.group == group and index not in leaving and index != instance.primary
-        ]
-        asked = Departure(state.nodes, instance, mode, group, candidates, force)
-        return _evacuate(asked, engine, observer)
+        near = [index for index, node in state.nodes.items() if node.facts.group == group]
+        candidates = [index for index in near if index not in leaving and index != instance.primary]
+        return _evacuate(Departure(state.nodes, instance, mode, group, candidates, force), engine, observer)
 
     return _each_in_turn(cluster, wanted, go, stop)
 

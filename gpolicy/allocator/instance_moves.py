@@ -75,8 +75,7 @@ def node_at(nodes: Nodes, index: int) -> Node:
     Raises InputError if it is not: a mirrored instance has no secondary, or has one outside the nodes of the request.
     The original program ends with an error here.
     """
-    node = nodes.get(index)
-    if node is not None:
+    if (node := nodes.get(index)) is not None:
         return node
     if index == NO_NODE:
         raise InputError("an instance of type drbd has no secondary node, so it cannot be failed over")

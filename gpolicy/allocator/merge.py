@@ -174,13 +174,9 @@ def common_suffix(names: list[str]) -> str:
 
     Names are shown without it (htools, Loader).
     """
-    if not names:
-        return ""
-    first = names[0]
-    for place, character in enumerate(first):
-        if character == "." and all(name.endswith(first[place:]) for name in names):
-            return first[place:]
-    return ""
+    first = names[0] if names else ""
+    suffixes = (first[place:] for place, letter in enumerate(first) if letter == ".")
+    return next((suffix for suffix in suffixes if all(name.endswith(suffix) for name in names)), "")
 
 
 def _empty_node(

@@ -89,9 +89,7 @@ def add_secondary(
     if short is not None:
         return short
     if not force:
-        if needed >= unallocated:
-            return FailReason.MEM
-        if fails_n1 and not node.fails_n1:
+        if needed >= unallocated or (fails_n1 and not node.fails_n1):
             return FailReason.MEM
         if forth is not None:
             return forth
@@ -157,8 +155,7 @@ def _leave(new: Node, node: Node, instance: Instance) -> None:
 def keeps_vcpu_ratio(node: Node, instance: Instance) -> bool:
     """Whether `node` keeps its vcpu-ratio with `instance` as a new primary; one that uses no CPU breaks none."""
     cpus = instance.vcpus if instance.online and not instance.forthcoming else 0
-    ratio = node.facts.vcpu_ratio
-    return cpus <= 0 or not 0 <= ratio < divide(node.used_cpus + cpus, node.facts.total_cpus)
+    return cpus <= 0 or not 0 <= node.facts.vcpu_ratio < divide(node.used_cpus + cpus, node.facts.total_cpus)
 
 
 def accepted(result: Result | FailReason) -> Result:

@@ -47,8 +47,7 @@ class PairCandidates:
     def pairs(self) -> Iterator[tuple[int, tuple[int, ...]]]:
         """The secondaries of each primary, without itself; primaries without any are skipped."""
         for primary, members in self.members:
-            others = tuple(other for other in members if other != primary)
-            if others:
+            if others := tuple(other for other in members if other != primary):
                 yield primary, others
 
     @property
@@ -241,10 +240,7 @@ def add_counts(left: FailCounts, right: FailCounts) -> FailCounts:
 
 def count_failures(reasons: Sequence[FailReason]) -> FailCounts:
     """Count the reasons."""
-    counts = [0] * len(FailReason)
-    for reason in reasons:
-        counts[reason] += 1
-    return tuple(counts)
+    return tuple(reasons.count(reason) for reason in FailReason)
 
 
 def _choose(trials: Sequence[Placement | FailReason], predicate: Predicate | None) -> Attempt:

@@ -152,12 +152,8 @@ def redundancy_predicate(
     number = len(instances)
 
     def satisfied(placement: Placement) -> bool:
-        state = dict(nodes)
-        for node in placement.changed:
-            state[node.index] = settled(node, number)
-        table = dict(instances)
-        table[number] = placement.instance
-        return test(state, table, rules)
+        changed = {node.index: settled(node, number) for node in placement.changed}
+        return test({**nodes, **changed}, {**instances, number: placement.instance}, rules)
 
     return satisfied
 

@@ -125,8 +125,7 @@ class Allocator:
             count = len(reached.placed)
             if limit is None or limit > count:
                 below = None if limit is None else limit - count
-                smaller = shrink(instance, most_frequent_first(reached.failures)[0])
-                if smaller is not None:
+                if (smaller := shrink(instance, most_frequent_first(reached.failures)[0])) is not None:
                     pending.append((reached, instance, below))
                     state, instance, limit = reached, smaller, below
                     continue
@@ -159,9 +158,7 @@ class Allocator:
             state = replace(state, failures=attempt.failures, attempted=True, refused=refused)
             if attempt.solution is None or limit == 0:
                 return state
-            nodes = dict(state.nodes)
-            for node in attempt.solution.changed:
-                nodes[node.index] = node
+            nodes = {**state.nodes, **{node.index: node for node in attempt.solution.changed}}
             instances = {**state.instances, number: attempt.solution.instance}
             state = replace(state, nodes=nodes, instances=instances, placed=(attempt.solution.instance, *state.placed))
             limit = None if limit is None else limit - 1

@@ -102,9 +102,7 @@ def choose_group(
     members: dict[int, list[int]] = {}
     for index, node in nodes.items():
         members.setdefault(node.facts.group, []).append(index)
-    numbers = [index for index in groups if index in members]
-    if allowed is not None:
-        numbers = [index for index in numbers if index in set(allowed)]
+    numbers = [index for index in groups if index in members and (allowed is None or index in allowed)]
     messages: dict[int, str] = {}
     if separate_network_messages:
         apart = [number for number in numbers if not connected(groups[number], instance)]
@@ -191,8 +189,7 @@ def allocate_many(cluster: Cluster, wanted: Sequence[Wanted], options: RequestOp
     placed, failed = [], []
     for item in wanted:
         # on dedicated nodes htools solves each request for one group on the initial state
-        anew = dedicated and item.group_name is not None
-        solved_on = cluster if anew else state
+        solved_on = cluster if dedicated and item.group_name is not None else state
         search = partial(search_dedicated if dedicated else search_ordinary, item, options)
         found = answer(solved_on, item, search, dedicated=dedicated)
         if found.placement is None:
@@ -203,13 +200,9 @@ def allocate_many(cluster: Cluster, wanted: Sequence[Wanted], options: RequestOp
             continue
         placed.append((item.instance, found.placement))
         number = len(table)
-        changed = {node.index: settled(node, number) for node in found.placement.changed}
-        narrow = dedicated or item.group_name is not None
-        nodes = {
-            index: changed.get(index, node)
-            for index, node in solved_on.nodes.items()
-            if not narrow or node.facts.group == found.group
-        }
+        nodes = {**solved_on.nodes, **{node.index: settled(node, number) for node in found.placement.changed}}
+        if dedicated or item.group_name is not None:
+            nodes = {index: node for index, node in nodes.items() if node.facts.group == found.group}
         table[number] = found.placement.instance
         state = replace(state, nodes=nodes)
     return MultiAnswer(tuple(placed), tuple(failed), state)
@@ -258,16 +251,12 @@ def is_dedicated(cluster: Cluster, names: Iterable[str | None]) -> bool:
     """
     asked = set(names)
     group_name = asked.pop() if len(asked) == 1 else None
-    relevant = {
-        group.index
-        for group in cluster.groups.values()
-        if (
-            group.name == group_name
-            if group_name is not None
-            else group.alloc_policy is not cluster_data.AllocPolicy.UNALLOCABLE
-        )
-    }
-    return all(node.facts.exclusive for node in cluster.nodes.values() if node.facts.group in relevant)
+    relevant = [group for group in cluster.groups.values() if group.name == group_name]
+    if group_name is None:
+        closed = cluster_data.AllocPolicy.UNALLOCABLE
+        relevant = [group for group in cluster.groups.values() if group.alloc_policy is not closed]
+    numbers = {group.index for group in relevant}
+    return all(node.facts.exclusive for node in cluster.nodes.values() if node.facts.group in numbers)
 
 
 def biggest_first(policy: cluster_data.InstancePolicy) -> list[int]:

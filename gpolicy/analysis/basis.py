@@ -99,8 +99,7 @@ class StateReport:
     @property
     def grounds(self) -> tuple[str, ...]:
         """What the figures rest on, as sentences, and what would make known what is not."""
-        simulated = self.source.startswith("sim:")
-        basis = "basis: simulated, no node was asked" if simulated else self.basis.sentence
+        basis = "basis: simulated, no node was asked" if self.source.startswith("sim:") else self.basis.sentence
         ways_out = dict.fromkeys(item.way_out for item in self.unknown.values())
         return (*self.what_if, basis, *(item.sentence for item in self.limits), *self.parameters, *ways_out)
 

@@ -125,14 +125,12 @@ def _causes(
     """Yield reasons and causes of refused candidates, with the number of candidates of each."""
     if isinstance(candidates, SingleCandidates):
         for index in candidates.nodes:
-            found = primary_refusal(nodes[index], instance)
-            if found:
+            if found := primary_refusal(nodes[index], instance):
                 yield *found, 1
         return
     for primary, members in candidates.members:
         others = [other for other in members if other != primary]
-        found = primary_refusal(nodes[primary], instance)
-        if found:
+        if found := primary_refusal(nodes[primary], instance):
             yield *found, len(others)
             continue
         for other in others:

@@ -284,8 +284,7 @@ class CountedCluster:
         """Return why the next `instance` did not fit in a run that ended with `final`."""
         if self.hindrance is not None:
             return self.hindrance
-        refusal = self.refusal(instance)
-        if refusal is not None:
+        if (refusal := self.refusal(instance)) is not None:
             return Binding(refusal.cause, detail=refusal.sentence)
         made = self._allocator(instance)
         if made is None:

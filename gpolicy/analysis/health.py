@@ -113,8 +113,7 @@ class LocationFacts:
         """Yield mirrored instances with both nodes in the same failure domain."""
         for item in self.instances:
             for secondary in item.secondary_nodes:
-                near = self.location[item.primary_node] & self.location[secondary]
-                if near:
+                if near := self.location[item.primary_node] & self.location[secondary]:
                     yield SharedDomain(
                         instance=item.name,
                         primary_node=item.primary_node,

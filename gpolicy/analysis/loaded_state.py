@@ -108,8 +108,7 @@ def basis_notes(settled: Settled, cluster: Cluster, group: str | None = None, *,
         for default in figures.assumed.items():
             assumed.setdefault(default, []).append(node)
     for (name, value), nodes in assumed.items():
-        silent = [node for node in nodes if node in here]
-        if silent:
+        if silent := [node for node in nodes if node in here]:
             notes.append(f"{name} is not declared for {some(silent)}: {value} counts")
     notes += _release_notes(state, cluster, here)
     return [*notes, *_by_node(_differing(settled, here)), *inconsistency_notes(settled, cluster, here)]
@@ -147,8 +146,7 @@ def _by_node(nodes: Iterable[tuple[str, str]]) -> list[str]:
 def _differing(settled: Settled, here: Collection[str]) -> Iterator[tuple[str, str]]:
     """Yield the nodes that report other numbers than those declared, and which."""
     for name, numbers in settled.stated.items():
-        wrong = [item for item in numbers if item.differs and name in here]
-        if wrong:
+        if wrong := [item for item in numbers if item.differs and name in here]:
             told = (
                 f"{x.name} is declared as {x.amount(x.declared)}, reported as {x.amount(x.reported)}" for x in wrong
             )

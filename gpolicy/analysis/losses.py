@@ -109,8 +109,7 @@ class FirstLoss:
     def sentence(self) -> str:
         """The loss in words."""
         item = self.homeless
-        bounds = item.key == Cause.BOUNDS.key
-        why = ", fits no size of the policy" if bounds else f": {item.key}, {item.detail}"
+        why = ", fits no size of the policy" if item.key == Cause.BOUNDS.key else f": {item.key}, {item.detail}"
         what = f"{item.instance}, {exact_size(self.memory)}{why}"
         return f"the loss of {' + '.join(self.nodes)} cannot be absorbed ({what})"
 
@@ -176,8 +175,7 @@ def _strain(before: Node, node: Node, instance: Instance) -> list[Homeless]:
     found = []
     if before.ratio_cpu <= before.facts.vcpu_ratio and not keeps_vcpu_ratio(node, instance):
         found.append(_homeless(instance, Cause.VCPU_RATIO, _cpu_detail(node, instance)))
-    tags = [tag for tag in instance.exclusion_tags if tag in node.exclusion_tags]
-    if tags:
+    if tags := [tag for tag in instance.exclusion_tags if tag in node.exclusion_tags]:
         found.append(_homeless(instance, Cause.TAGS, f"{node.facts.name}: has {', '.join(tags)} already"))
     return found
 
@@ -228,9 +226,8 @@ def obstacles(state: Nodes, instance: Instance, targets: Sequence[int], *, cpus:
 
 def _forced(state: Nodes, instance: Instance, targets: Sequence[int]) -> Iterator[Cause | None]:
     if instance.template.movable_foreign:
-        source = state[instance.primary]
         for index in targets:
-            if may_migrate(source, state[index]) and lacks_memory(state[index], instance):
+            if may_migrate(state[instance.primary], state[index]) and lacks_memory(state[index], instance):
                 yield Cause.MEMORY
                 continue
             moved = apply_move(state, InstanceMove(MoveKind.FAILOVER_TO, instance, index), force=True)

@@ -74,12 +74,9 @@ def redundancy(
     Raise RequestError for fewer than one failure or an unknown group, GpolicyError if the state lacks needed figures.
     """
     check_group(state, group)
-    loaded = load_state(limited(state, limits), group=group)
-    return tuple(
-        replace(group_redundancy(cluster, failures), group=name)
-        for name, cluster in loaded.groups.items()
-        if group in (None, name)
-    )
+    groups = load_state(limited(state, limits), group=group).groups
+    chosen = {name: cluster for name, cluster in groups.items() if group in (None, name)}
+    return tuple(replace(group_redundancy(cluster, failures), group=name) for name, cluster in chosen.items())
 
 
 def group_redundancy(counted: CountedCluster, failures: int) -> GroupRedundancy:

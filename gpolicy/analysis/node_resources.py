@@ -89,17 +89,15 @@ def only_named(paths: Iterable[Path]) -> Values:
 
 def declared(state: ClusterState, node: LiveNode) -> Declared:
     """Return the declared numbers of `node`, with their levels."""
-    hypervisor, volume_group = prefixes(state)
     found: Declared = {}
-    for prefix, table in ((hypervisor, HV_STATE), (volume_group, DISK_STATE)):
+    for prefix, table in zip(prefixes(state), (HV_STATE, DISK_STATE), strict=True):
         if prefix is not None:
             found |= _declared_at(state, node, prefix, table)
     return found
 
 
 def _declared_at(state: ClusterState, node: LiveNode, prefix: Path, table: Mapping[str, tuple[int, str]]) -> Declared:
-    own = (node.own, state.groups[node.group].own, _of_cluster(state, prefix, table))
-    return _first_of(own, prefix, table)
+    return _first_of((node.own, state.groups[node.group].own, _of_cluster(state, prefix, table)), prefix, table)
 
 
 def declared_by_policy(state: ClusterState, node: LiveNode) -> dict[str, int]:
@@ -180,11 +178,8 @@ def reported(node: Node, cluster: Cluster) -> dict[str, int]:
     and free disk, as htools computes them. `mem_node` is htools' value: 4096 MiB under KVM.
     """
     facts = node.facts
-    used = sum(
-        cluster.instances[index].disk
-        for index in (*node.primaries, *node.secondaries)
-        if cluster.instances[index].template.local
-    )
+    there = (cluster.instances[index] for index in (*node.primaries, *node.secondaries))
+    used = sum(instance.disk for instance in there if instance.template.local)
     disk = truncate(facts.total_disk)
     return {
         "mem_total": truncate(facts.total_memory),
@@ -262,8 +257,7 @@ def volume_resources(state: ClusterState, node: LiveNode) -> VolumeResources | N
     """
     if not state.has_exclusive_storage(node):
         return None
-    pools = pools_of(state, node)
-    if pools is not None:
+    if (pools := pools_of(state, node)) is not None:
         pool = pools.own
         return _resources(pool.count, len(pool.empty), pool.usable, VolumesFrom.MEASURED)
     volume = promised_volume(state, node.group)
@@ -298,15 +292,10 @@ def _resources(count: int, free: int, usable: int, known_from: VolumesFrom) -> V
 
 def _taken(state: ClusterState, node: LiveNode, volume: VolumeSize) -> int | None:
     """Return how many volumes the disks on `node` take; None if volumes are too small to count."""
-    taken = 0
-    for size, spindles in _disks_on(state, node):
-        if spindles is not None:
-            taken += spindles
-        elif volume.usable < 1:
-            return None
-        else:
-            taken += volume.needed(size)
-    return taken
+    disks = list(_disks_on(state, node))
+    if volume.usable < 1 and any(spindles is None for _, spindles in disks):
+        return None
+    return sum(volume.needed(size) if spindles is None else spindles for size, spindles in disks)
 
 
 def _disks_on(state: ClusterState, node: LiveNode) -> Iterator[tuple[int, int | None]]:

@@ -303,8 +303,7 @@ def _score_on_dedicated(cluster: Cluster) -> Iterator[str]:
         group = cluster.groups[node.facts.group]
         if group.alloc_policy is not AllocPolicy.UNALLOCABLE:
             exclusive[group.name] = exclusive.get(group.name, True) and node.facts.exclusive
-    named = [name for name, every in exclusive.items() if every]
-    if named:
+    if named := [name for name, every in exclusive.items() if every]:
         yield (
             "hail goes by the cluster score here, not by lost allocations, since not all groups have exclusive storage"
             f" (only {', '.join(named)}); name a group: group={named[0]}"
@@ -376,8 +375,7 @@ def objections(
     group = cluster.groups[chosen[0].group] if chosen and not request.ignore_ipolicy else None
     exclusive = any(facts.exclusive for facts in chosen)
     if group and _too_many_interfaces(request, instance, group.policy, exclusive=exclusive):
-        nics = _interfaces(request)
-        yield f"hail does not count network interfaces; Ganeti refuses {nics} in group {group.name}"
+        yield f"hail does not count network interfaces; Ganeti refuses {_interfaces(request)} in group {group.name}"
 
 
 def whole_of(instance: Instance) -> Instance:

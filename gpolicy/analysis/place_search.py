@@ -213,8 +213,7 @@ def under_limits(state: ClusterState, search: PlaceSearch, found: list[Candidate
         limits = state.terms_of(group.name).limits
         if limits.beyond_htools and any(item.ok and item.group == group.name for item in found):
             rules = rules_of(limits, tests=search.options.capacity_checks and not search.dedicated)
-            checked = _Checked(search, tried, rules)
-            found = checked.marked(found, group.name)
+            found = _Checked(search, tried, rules).marked(found, group.name)
     return [*(item for item in found if item.ok), *(item for item in found if not item.ok)]
 
 
@@ -265,8 +264,7 @@ class _Checked:
             node = self._tried.nodes[self._index[item.nodes[0]]]
             left = memory_left(node, self._tried.instances, self._rules.oversubscription)
             if burst > left:
-                sizes = burst, max(0, int(left)), memory_for_instances(node)
-                wanted, free, most = compared_sizes(*sizes)
+                wanted, free, most = compared_sizes(burst, max(0, int(left)), memory_for_instances(node))
                 times = f"{self._rules.oversubscription:g} times"
                 yield item, f"{item.nodes[0]}: {wanted} wanted, {free} left of {most} {times}"
 
@@ -303,9 +301,7 @@ class _Checked:
         indices = [self._index[name] for name in item.nodes]
         tried, number = self._tried, max(self._tried.instances, default=-1) + 1  # hail's number may be taken
         placement = self._search.placement(tried, indices)
-        nodes = dict(tried.nodes)
-        for node in placement.changed:
-            nodes[node.index] = settled(node, number)
+        nodes = {**tried.nodes, **{node.index: settled(node, number) for node in placement.changed}}
         return nodes, {**tried.instances, number: replace(placement.instance, index=number)}
 
     def explained(self, item: Candidate, *, detailed: bool) -> Candidate:

@@ -82,8 +82,7 @@ class _Asked:
             settled = self.settled
             data = as_hail_reads(settled.state, settled.data)
             data = guaranteed(data, settled.state) if oversubscribed else data
-            loaded = merged(data, settled.resources, settled.hail.static_kvm_node_memory)
-            self._known[oversubscribed] = data, loaded
+            self._known[oversubscribed] = data, merged(data, settled.resources, settled.hail.static_kvm_node_memory)
         return self._known[oversubscribed]
 
 
@@ -303,11 +302,8 @@ def _by_another_word(asked: _Asked, request: PlaceRequest, instance: Instance, c
     )
     chosen_by_group = request.group is not None and request.template is None
     used = {node.facts.group for node in cluster.nodes.values()}
-    named = [
-        group
-        for group in cluster.groups.values()
-        if group.index in used and group.alloc_policy is not AllocPolicy.UNALLOCABLE
-    ]
+    filled = [group for group in cluster.groups.values() if group.index in used]
+    named = [group for group in filled if group.alloc_policy is not AllocPolicy.UNALLOCABLE]
     for group in named if request.group is None and len(used) > 1 else ():
         if (report := _answer(asked, replace(same, group=group.name))).ok:
             yield Instead(f"group={group.name}", report.nodes)

@@ -222,8 +222,7 @@ def _changes(counted: CountedCluster, loss: FirstLoss) -> Iterator[_Changed]:
         return
     item = next(one for one in counted.data.instances if one.name == loss.homeless.instance)
     exclusive = any(node.exclusive for node in counted.data.nodes)
-    legal = nearest_allowed(item, counted.policy, exclusive=exclusive)
-    if legal is not None:
+    if (legal := nearest_allowed(item, counted.policy, exclusive=exclusive)) is not None:
         new, words = legal
         yield f"{item.name} at {words}", replace(counted, data=_with(counted.data, item, new))
     yield OtherValue(Cause.BOUNDS, None, item).words, with_value(counted, Cause.BOUNDS, item)

@@ -83,10 +83,9 @@ def pair_names(policy: Policy, state: ClusterState) -> PairNames:
     cluster = _declared(policy.cluster, state.cluster.own.get(MINMAX))
     groups = {}
     for name, group in state.groups.items():
-        own = group.own.get(MINMAX)
         effective = group.effective.get(MINMAX)
         names = _declared(policy.groups.get(name), effective)
-        if not names and own is None and effective == state.cluster.own.get(MINMAX):
+        if not names and group.own.get(MINMAX) is None and effective == state.cluster.own.get(MINMAX):
             names = cluster
         groups[name] = names
     return PairNames(cluster, groups)

@@ -271,11 +271,8 @@ def node_verdicts(state: ClusterState, settled: Settled | None = None) -> dict[s
         reasons = dict.fromkeys(state.groups, error.message)
     else:
         reasons = {group: item.reason for group, item in counted.unknown.items()}
-    found = {
-        node.name: NodeVerdict(group=node.group, unknown=both, reason=reasons[node.group])
-        for node in state.nodes.values()
-        if node.group in reasons
-    }
+    uncounted = (node for node in state.nodes.values() if node.group in reasons)
+    found = {node.name: NodeVerdict(group=node.group, unknown=both, reason=reasons[node.group]) for node in uncounted}
     if len(found) == len(state.nodes):
         return found
     for node in merged(counted.data, counted.resources).nodes.values():

@@ -196,17 +196,13 @@ def _fits(instance: Instance, policies: Iterable[tuple[InstancePolicy, bool]]) -
 
 
 def _template(request: PlaceRequest, group: Group | None, state: ClusterState, data: ClusterData) -> DiskTemplate:
-    enabled = enabled_templates(state)
     if request.template is not None:
-        return wanted_template(request.template, enabled)
+        return wanted_template(request.template, enabled_templates(state))
     filled = {node.group for node in data.nodes}
     groups = [item for item in data.groups if item.index in filled] or data.groups  # groups with nodes
     open_groups = [item for item in groups if item.alloc_policy is not cluster_data.AllocPolicy.UNALLOCABLE]
-    allowed = [
-        template
-        for item in ([group] if group else open_groups or groups)
-        for template in _allowed(request, item.name, state)
-    ]
+    asked = [group] if group else open_groups or groups
+    allowed = [template for item in asked for template in _allowed(request, item.name, state)]
     for template in (*(() if group else data.policy.templates), *allowed):
         if template in allowed:
             return template
@@ -227,8 +223,7 @@ def _disks(request: PlaceRequest, std: Spec, template: DiskTemplate, data: Clust
         return ()
     if request.disks is not None:
         return request.disks
-    exclusive = any(node.exclusive for node in data.nodes)
-    return spec_disks(std, exclusive=exclusive)
+    return spec_disks(std, exclusive=any(node.exclusive for node in data.nodes))
 
 
 def spec_disks(spec: Spec, *, exclusive: bool) -> tuple[Disk, ...]:
@@ -284,7 +279,6 @@ def _check_places(request: PlaceRequest, state: ClusterState) -> None:
     if request.networks and not any(group.networks for group in state.groups.values()):
         hint = "leave the networks out, or read the cluster from hscan text"
         raise GpolicyError(about(state.address, "not known: which networks the groups are connected to"), hint=hint)
-    unknown = [name for name in request.nodes or () if name not in state.nodes]
-    if unknown:
+    if unknown := [name for name in request.nodes or () if name not in state.nodes]:
         hint = did_you_mean(unknown[0], state.nodes, "name nodes, or the first part of a name that only one node has")
         raise RequestError(f"there is no node {unknown[0]!r}", hint=hint)

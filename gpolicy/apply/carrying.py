@@ -91,8 +91,7 @@ class Carrier:
 
     def _carry(self, task: work.Task, left: Sequence[work.Task]) -> None:
         begun = time.monotonic()
-        pauses = self.patience.pauses()
-        for attempt, rest in enumerate([*pauses, None], start=1):
+        for attempt, rest in enumerate([*self.patience.pauses(), None], start=1):
             if attempt > 1:
                 self.await_jobs(self.marked_jobs() if self._unanswered else ())
                 sight = self.glance()
@@ -104,27 +103,25 @@ class Carrier:
             outcome = self._attempt(task, attempt)
             sight = self.look(task, outcome)
             missing = work.effects_missing(task.command.effects, sight)
-            if missing and outcome.result is jobs.JobResult.SUCCESS and self.stop.at_once:
+            succeeded = outcome.result is jobs.JobResult.SUCCESS
+            if missing and succeeded and self.stop.at_once:
                 raise self._left_alone(task, outcome)  # what it stored may not be shown yet
-            if not missing and (
-                outcome.result is jobs.JobResult.SUCCESS or work.seen_progress(task.command.effects, sight)
-            ):
-                if outcome.result is not jobs.JobResult.SUCCESS:
+            if not missing and (succeeded or work.seen_progress(task.command.effects, sight)):
+                if not succeeded:
                     self.message(f"the job failed ({outcome.text}), but its changes are there")
                 self._done(task, left, self._promoting(task, sight, attempt), since=begun)
                 return
             self.found_failed(task, outcome, sight)
-            again = outcome.result is not jobs.JobResult.SUCCESS and jobs.passes(outcome.text)
+            again = not succeeded and jobs.passes(outcome.text)
             if rest is None or not again or work.decide_by_looking(task, sight) is work.Decision.REFUSE:
-                partly = len(missing) < len(task.command.effects) or outcome.result is jobs.JobResult.SUCCESS
+                partly = succeeded or len(missing) < len(task.command.effects)
                 there = [sight.contents.get(item.object, {}).get(item.path) for item in missing]
                 differences = [
                     work.LeafDifference(item.object, item.path, item.after, value)
                     for item, value in zip(missing, there, strict=True)
                     if partly
                 ]
-                failed = f"step {task.key} ({task.title}) failed: {_why(outcome)}"
-                raise CarryingError(failed, differences=differences)
+                raise CarryingError(f"step {task.key} ({task.title}) failed: {_why(outcome)}", differences=differences)
             self.note(f"{outcome.text}: this is temporary, trying again in {rest:.0f} s")
             jobs.pause(rest, self.stop)
             if self.stop.after_step:

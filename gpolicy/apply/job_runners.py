@@ -157,11 +157,8 @@ class CommandRunner:
 
     def failed_jobs(self, after: int) -> list[jobs.FailedJob]:
         """Return the jobs with a number above `after` that ended with an error."""
-        failed = (
-            jobs.FailedJob(_number(id_), summary)
-            for id_, word, summary in self._jobs("summary")
-            if word == jobs.FAILURE
-        )
+        rows = self._jobs("summary")
+        failed = (jobs.FailedJob(_number(id_), summary) for id_, word, summary in rows if word == jobs.FAILURE)
         return sorted((job for job in failed if job.number > after), key=lambda job: job.number)
 
     def _jobs(self, column: str) -> list[list[str]]:

@@ -357,8 +357,7 @@ def _opened(path: Path) -> int:
     if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & _OTHERS:
         os.close(descriptor)
         why = "it belongs to another user, or others can read it"
-        hint = f"look at it, then chmod 600 {path}"
-        raise InputError(f"{path}: is not a private file of yours: {why}", hint=hint)
+        raise InputError(f"{path}: is not a private file of yours: {why}", hint=f"look at it, then chmod 600 {path}")
     return descriptor
 
 

@@ -124,8 +124,7 @@ def guards_now(plan: Plan, state: ClusterState, tell: Tell = silent, *, begun: b
         *judge_declared_again(plan, state, frozenset(allowed), tell, begun=begun),
     ]
     hint = f"make a fresh plan, with {argument('allowed')} NAME for each guard that may be passed"
-    failed = [guard for guard in verdicts if not guard.ok]
-    if failed:
+    if failed := [guard for guard in verdicts if not guard.ok]:
         reasons = "; ".join(f"{guard.name}: {guard.message}" for guard in failed)
         raise RefusedError(f"a guard fails on the cluster as it is now: {reasons}", hint=hint)
     for guard in verdicts:
@@ -141,8 +140,7 @@ def can_be_carried(
     """Raise GpolicyError if a step that is left cannot go the chosen way, before anything begins."""
     attempts = history.attempts if history is not None and history.plan_digest == plan.digest else {}
     tasks = work.forward(plan) if direction is journals.Direction.APPLY else work.backward(plan, set(attempts))
-    stuck = [task for task in work.left_of(tasks, attempts) if not task.carried_by(runner.route)]
-    if stuck:
+    if stuck := [task for task in work.left_of(tasks, attempts) if not task.carried_by(runner.route)]:
         what = "; ".join(f"step {task.key} ({task.title})" for task in stuck)
         other = "local: or ssh://" if runner.route == "rapi" else "rapi://"
         without = ", or take this out of the policy" if isinstance(plan, Plan) else ""
@@ -293,11 +291,10 @@ class PlanRun(Carrier):
 
     def _back(self, state: ClusterState, history: journals.RunHistory) -> work.FinalLook | None:
         tasks = [task for task in work.forward(self.plan) if task.key in history.attempts]
-        undo = work.backward(self.plan, {task.step for task in tasks})
         tried = {task.step for task in tasks}
+        undo = work.backward(self.plan, tried)
         lost = [text for step in self.plan.steps if step.id in tried for text in step.lost]
-        open_tasks = work.left_of(undo, history.attempts)
-        if not self.agree(self._intention(undo, open_tasks, lost)):
+        if not self.agree(self._intention(undo, work.left_of(undo, history.attempts), lost)):
             return None
         with self._writing(state):
             settled = self._settle([*tasks, *undo], history)
@@ -310,12 +307,8 @@ class PlanRun(Carrier):
             refuse_differences(mine, why, self.plan.noun)
             for item in differences:
                 self.note(f"changed by somebody else, and left alone: {told(item)}")
-            left = [
-                task
-                for task in undo
-                if task.key not in settled.done
-                and (task.step in settled.done or settled.is_partly_done(task, self.known))
-            ]
+            waiting = [task for task in undo if task.key not in settled.done]
+            left = [task for task in waiting if task.step in settled.done or settled.is_partly_done(task, self.known)]
             self.carry(left)
             everything = [*done, *(effect for task in left for effect in task.command.effects)]
             return work.judge_restored(self.plan, self.last_look(), everything)

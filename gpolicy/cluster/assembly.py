@@ -117,8 +117,7 @@ def missing_notes(state: ClusterState) -> tuple[str, ...]:
         return ()
     notes = [f"no live data from {some([node.name for node in silent])}: their free memory and disk are unknown"]
     key = ("ndparams", "exclusive_storage")
-    exclusive = [node.name for node in silent if state.effective_of_node(node).get(key) is True]
-    if exclusive:
+    if exclusive := [node.name for node in silent if state.effective_of_node(node).get(key) is True]:
         names = some(exclusive)
         notes.append(f"exclusive_storage is on for {names}: the node daemon of Ganeti 3.0 cannot measure such a node")
     return tuple(notes)

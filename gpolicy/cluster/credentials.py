@@ -69,8 +69,7 @@ def find_login(host: str, login: str, environ: Mapping[str, str]) -> Credentials
         return _from_netrc(host, {**environ, "NETRC": rest} if rest else environ)
     variables = (USER_VARIABLE, PASSWORD_VARIABLE, HOSTS_VARIABLE)
     user, password, hosts = (f"{name}_{rest}" if rest else name for name in variables)
-    missing = [name for name in (user, password, hosts) if not environ.get(name)]
-    if missing:
+    if missing := [name for name in (user, password, hosts) if not environ.get(name)]:
         message = f"{missing[0]} is not set, which `credentials` of the settings names"
         raise RequestError(message, hint=f"set {missing[0]}")
     if not any(fnmatchcase(host, glob.strip()) for glob in environ[hosts].split(",")):

@@ -78,8 +78,7 @@ class LocalMaster:
 
     def run(self, argv: Sequence[str]) -> Output:
         """Run a command to its end."""
-        environ = {**self.environ, "LC_ALL": "C.UTF-8"}
-        return run(argv, environ=environ, seconds=self.timeout, limit=_LARGEST_LIST)
+        return run(argv, environ={**self.environ, "LC_ALL": "C.UTF-8"}, seconds=self.timeout, limit=_LARGEST_LIST)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,8 +111,7 @@ class SshMaster:
     def config_data(self) -> bytes:
         """Return the content of config.data."""
         path = self.path or CONFIG_DATA
-        argv = self.argv(["cat", "--", path])
-        output = run(argv, environ=self.environ, seconds=self.timeout, limit=LARGEST_FILE)
+        output = run(self.argv(["cat", "--", path]), environ=self.environ, seconds=self.timeout, limit=LARGEST_FILE)
         if output.code == 255:  # ssh's own failures
             raise UnreachableError(about(self.source, _reason(output) or "ssh failed"))
         if output.code:

@@ -142,9 +142,8 @@ def _instances(config: Record, cluster: Record, node_names: dict[str, str]) -> t
     instances: list[state.LiveInstance] = []
     left_out = 0
     for _, record in config.records("instances"):
-        if record.fields.get("forthcoming") is True and not (
-            record.fields.get("name") and record.fields.get("primary_node")
-        ):
+        has_place = record.fields.get("name") and record.fields.get("primary_node")
+        if record.fields.get("forthcoming") is True and not has_place:
             left_out += 1
         else:
             instances.append(_instance(record, beparams, all_disks, node_names))

@@ -249,8 +249,7 @@ class TagUnits:
                 reason = f"the node set {item.name} gives the missing tags to {len(who)} nodes: take {name} out of it"
                 return Unit(keys, reason=reason)
         node: list[Node] = [*sorted(extra)]
-        own = next(iter(sets_of(name, self._policy)), None)
-        if own is not None:
+        if (own := next(iter(sets_of(name, self._policy)), None)) is not None:
             return Unit(keys, (add_to(own, TAGS, node),))
         around = next(item for item, who in self._members if item.tags is not None and name in who)
         try:

@@ -75,8 +75,7 @@ class Proof:
 
     def fault(self, draft: Draft, keys: frozenset[ChangeKey], may_change: frozenset[ChangeKey]) -> str:
         """Return what is wrong with a draft that writes the drift `keys`; nothing if it does that and no more."""
-        stray = draft.stray_change()
-        if stray:
+        if stray := draft.stray_change():
             return stray
         try:
             root = self._first.policy.root or Path()

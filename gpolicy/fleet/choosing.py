@@ -147,8 +147,7 @@ def other_policies(path: Path) -> list[Policy]:
     """
     named = [cluster.policy for cluster in named_clusters(settings_file(path)).values() if cluster.policy is not None]
     own = real_path(path)
-    roots = named or policy_roots(boundary(path).root)
-    known = {real_path(root): root for root in roots}
+    known = {real_path(root): root for root in named or policy_roots(boundary(path).root)}
     return [load_policy(root) for real, root in known.items() if not own.is_relative_to(real)]
 
 

@@ -289,8 +289,7 @@ def _refuse_one(file: SettingsFile, clusters: Sequence[NamedCluster]) -> None:
             raise _error(file, cluster, "ca", "there is no such file", _RELATIVE)
         for key, address in (("state", cluster.state), ("destination", cluster.destination)):
             owners = [addresses.setdefault(name, cluster.name) for name in _places_of(address or "")]
-            other = next((name for name in owners if name != cluster.name), None)
-            if other is not None:
+            if (other := next((name for name in owners if name != cluster.name), None)) is not None:
                 message = f"{shown(address)} is the address of the cluster {other}"
                 hint = "each cluster has an address of its own, and one policy"
                 raise _error(file, cluster, key, message, hint)

@@ -156,15 +156,14 @@ def _serve(jobs: Sequence[Callable[[], object]], pipe: Connection, copies: Itera
     gc.freeze()  # a search for cycles would copy the memory that both processes share
     try:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that began it
-        signal.signal(signal.SIGTERM, _interrupt)  # so that programs that it started are ended as well
+        signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that programs that it started are ended as well
         most = _memory() + _GROWTH
         while _memory() < most:
             try:
                 number = pipe.recv()
             except EOFError:
                 break
-            answer = jobs[number]()
-            pipe.send((answer, _memory() < most))
+            pipe.send((jobs[number](), _memory() < most))
     except MemoryError:
         pipe.send((Failed("there is not enough memory for it"), False))
     except KeyboardInterrupt:
@@ -175,7 +174,3 @@ def _serve(jobs: Sequence[Callable[[], object]], pipe: Connection, copies: Itera
 def _memory() -> int:
     """Return the most memory that this process had, in KiB."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-
-
-def _interrupt(_number: int, _frame: object) -> None:
-    raise KeyboardInterrupt

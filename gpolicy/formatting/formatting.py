@@ -50,8 +50,7 @@ def format_text(text: str, file: str) -> Formatted:
 
 def _formatted(source: SourceFile) -> str:
     lines = source.text.removeprefix("\ufeff").replace("\r\n", "\n")
-    odd = _ODD_BREAK.search(lines)
-    if odd:
+    if odd := _ODD_BREAK.search(lines):
         raise reading.CannotFormatError("a line ends in CR", lines.count("\n", 0, odd.start()) + 1)
     tree = reading.read_file(source if lines == source.text else read_yaml(lines, source.name))
     for document in tree.documents:
@@ -242,8 +241,7 @@ def _with_comment(line: str, comment: reading.CommentLines | None) -> list[str]:
     """Return a line with the comment behind it, in its own column if there is room, and the comment's other lines."""
     if comment is None:
         return [line]
-    aligned = comment.column if comment.gap > _APART else 0
-    column = max(aligned, len(line) + _APART)
+    column = max(comment.column if comment.gap > _APART else 0, len(line) + _APART)
     return [f"{line:<{column}}{comment.text}", *(f"{' ' * column}{text}" for text in comment.more)]
 
 

@@ -223,8 +223,7 @@ def with_node_options(nodes: Nodes, options: Options) -> Nodes:
     names = {index: node.facts.name for index, node in nodes.items()}
     named = {name: find_name(name, names) for name in options.offline}
     offline = set(named.values())
-    wrong = [name for name in options.offline if named[name] is None]
-    if wrong:
+    if wrong := [name for name in options.offline if named[name] is None]:
         raise InputError(f"wrong node name(s) set as offline: {','.join(wrong)}\n")
     result = {}
     for index, node in nodes.items():

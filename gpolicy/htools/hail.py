@@ -71,7 +71,6 @@ def parse_instance(index: int, name: str, entry: Json, nodes: Mapping[str, int] 
     disk_fields = [Fields(fields.where, plain_object(entry)) for entry in _array(fields.get("disks"))]
     sizes = [entry.whole("size") for entry in disk_fields]
     spindles = [entry.whole_or_none("spindles") for entry in disk_fields]
-    state = values.get("admin_state")
     return cluster_data.Instance(
         index=index,
         name=name,
@@ -83,9 +82,7 @@ def parse_instance(index: int, name: str, entry: Json, nodes: Mapping[str, int] 
         template=fields.get("disk_template", json_fields.as_disk_template),
         spindle_use=fields.whole("spindle_use"),
         networks=tuple([_network(name, plain_object(nic)) for nic in _array(fields.get("nics"))]),
-        status=cluster_data.BY_ADMIN_STATE.get(state, cluster_data.InstanceStatus.RUNNING)
-        if isinstance(state, str)
-        else cluster_data.InstanceStatus.RUNNING,
+        status=cluster_data.BY_ADMIN_STATE.get(str(values.get("admin_state")), cluster_data.InstanceStatus.RUNNING),
         forthcoming=values.get("forthcoming") is True,
         **({} if nodes is None else _nodes_of_instance(name, values, nodes)),
     )
@@ -232,8 +229,7 @@ def _load(options: Options, arguments: Sequence[str]) -> tuple[Cluster, HailRequ
         cluster, shown = backends.load_cluster(options, installed=installed), None
         if options.verbosity > 0:
             sys.stderr.write(backends.warnings(cluster))
-        missing = [index for index in request.existing if index not in cluster.instances]
-        if missing:
+        if missing := [index for index in request.existing if index not in cluster.instances]:
             raise InputError(
                 f"the request is about instance number {missing[0]} of its own document, which the cluster read"
                 " from the other source does not have"

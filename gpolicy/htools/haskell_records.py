@@ -118,9 +118,8 @@ def _node_record(node: Node, primaries: list[int], secondaries: list[int], hyper
 
 
 def _nic(entry: Mapping[str, Json]) -> str:
-    texts = {key: _maybe(entry.get(key), shown_string) for key in ("mac", "ip", "link", "bridge", "network")}
-    texts["mode"] = _maybe(entry.get("mode"), _constructor)
-    return _fields("Nic", {key: texts[key] for key in ("mac", "ip", "mode", "link", "bridge", "network")})
+    shows = dict.fromkeys(("mac", "ip", "mode", "link", "bridge", "network"), shown_string) | {"mode": _constructor}
+    return _fields("Nic", {key: _maybe(entry.get(key), show) for key, show in shows.items()})
 
 
 def _constructor(name: str) -> str:

@@ -293,8 +293,7 @@ def _check_names(options: Options, cluster: Cluster) -> None:
     """Raise InputError if an instance that is named on the command line does not exist."""
     names = {index: instance.name for index, instance in cluster.instances.items()}
     named = (*options.select_instances, *options.exclude_instances)
-    unknown = [name for name in named if backends.find_name(name, names) is None]
-    if unknown:
+    if unknown := [name for name in named if backends.find_name(name, names) is None]:
         raise InputError(f"failed to load data, aborting: Unknown instance(s): {shown_strings(unknown)}")
 
 
@@ -405,8 +404,7 @@ def _xen_loads(cluster: Cluster, reports: Mapping[str, Json]) -> tuple[dict[int,
     named: dict[str, float] = {}
     for node in cluster.nodes.values():
         named.update(_reported(_as_loads, reports, node))
-    missing = [item.name for item in cluster.instances.values() if item.name not in named]
-    if missing:
+    if missing := [item.name for item in cluster.instances.values() if item.name not in named]:
         raise _UnreportedError(f"No CPU information available for {shown_strings(missing)}")
     of_instances = {index: named[item.name] for index, item in cluster.instances.items()}
     sums = {index: ordered_sum(of_instances[one] for one in node.primaries) for index, node in cluster.nodes.items()}

@@ -254,11 +254,8 @@ class _State:
         """Return the nodes of the same group that have room for the least of these needs of memory and disk."""
         others = self.targets.get(self.nodes[index].facts.group, ()) if needs else ()
         memory, disk = (min(column) for column in zip(*needs, strict=True)) if needs else (_NONE, _NONE)
-        return [
-            other
-            for other in others
-            if self.rooms[other] > memory and self.disks[other] > disk and other not in leaving
-        ]
+        staying = [other for other in others if other not in leaving]
+        return [other for other in staying if self.rooms[other] > memory and self.disks[other] > disk]
 
     def migrated(self, group: Sequence[int], changes: Sequence[Change]) -> list[Change]:
         """Return the `changes` and those of a migration off all nodes of the group. Raises InputError if it fails."""
@@ -283,8 +280,7 @@ class _State:
         """Return the parts of a group, after the `changes` so far, that secondaries can leave, too."""
         self._redo(changes)
         migrated = {key: value.secondary for table, key, value in changes if table is self.instances}
-        message = "Not enough capacity to move secondaries"
-        parts = self.split(group, self.move_secondaries, message)
+        parts = self.split(group, self.move_secondaries, "Not enough capacity to move secondaries")
         found = [self.reboot_group(*part, migrated=migrated) for part in parts]
         self._undo()
         return found
@@ -301,11 +297,9 @@ class _State:
                     moves[number] = (instance.primary, NO_NODE)
             elif migrated is not None:
                 kept = migrated.get(number, before.secondary)
+                was = (before.primary, before.secondary)
                 after = (self.shown.get(number, instance.primary), instance.secondary)
-                if (before.primary in group or instance.secondary != kept) and after != (
-                    before.primary,
-                    before.secondary,
-                ):
+                if (before.primary in group or instance.secondary != kept) and after != was:
                     moves[number] = after
         return RebootGroup(group, moves)
 
@@ -368,11 +362,8 @@ def _chosen_nodes(options: Options, cluster: Cluster, nodes: Mapping[int, Node])
         tags = frozenset(options.node_tags)
         chosen = {index: node for index, node in chosen.items() if not tags.isdisjoint(node.facts.tags)}
     if options.skip_non_redundant:
-        chosen = {
-            index: node
-            for index, node in chosen.items()
-            if all(is_redundant(cluster.instances[number]) for number in node.primaries)
-        }
+        redundant = {number for number, instance in cluster.instances.items() if is_redundant(instance)}
+        chosen = {index: node for index, node in chosen.items() if redundant.issuperset(node.primaries)}
     return chosen
 
 

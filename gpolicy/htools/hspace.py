@@ -91,11 +91,9 @@ def _usable(cluster: Cluster, nodes: Mapping[int, Node], options: Options, *, in
 
 def _show_bad(cluster: Cluster, nodes: Mapping[int, Node], options: Options) -> None:
     """Print the nodes and groups that fail N+1 already, even if they may still be used (`-v -v -v`)."""
-    bad = [node.facts.name for node in nodes.values() if node.fails_n1 and not node.facts.offline]
-    if bad:
+    if bad := [node.facts.name for node in nodes.values() if node.fails_n1 and not node.facts.offline]:
         sys.stderr.write(f"Bad nodes: {shown_strings(bad)}\n")
-    failing = _usable(cluster, nodes, options, independent=True).rules.ignored_groups
-    if failing:
+    if failing := _usable(cluster, nodes, options, independent=True).rules.ignored_groups:
         sys.stderr.write(f"Bad groups: {shown_strings(cluster.groups[index].name for index in sorted(failing))}\n")
 
 
@@ -256,8 +254,7 @@ class _MachineReport(_Printed):
                 f"internal inconsistency, allocated ({self.instances + placed}) != counted ({totals.instances})\n"
             )
         self._block("FIN", run.final.nodes, totals)
-        usage = divide(self.instances, float(self.instances + placed))
-        self._key("ALLOC_USAGE", fixed(usage, 8))
+        self._key("ALLOC_USAGE", fixed(divide(self.instances, float(self.instances + placed)), 8))
         self._key("ALLOC_INSTANCES", str(placed))
         self._key("ALLOC_FAIL_REASON", run.failures[0][0].title.upper())
         for reason, count in run.failures:
@@ -363,8 +360,7 @@ class _HumanReport(_Printed):
         )
 
     def _tail(self, run: _Run) -> None:
-        totals = _Totals(run.final.nodes)
-        shown = totals.efficiencies
+        shown = _Totals(run.final.nodes).efficiencies
         if not self._exclusive:
             del shown["spindles"]
         width = max(map(len, shown))

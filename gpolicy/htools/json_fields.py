@@ -49,8 +49,7 @@ def parse_json(what: str, text: str) -> Json:
         raise InputError(f"Parsing {what}: Malformed JSON: {error}") from None
     except (RecursionError, ValueError):
         raise InputError(f"Parsing {what}: Malformed JSON: too deep, or a number too long") from None
-    rest = stripped[end:].strip()
-    if rest:
+    if rest := stripped[end:].strip():
         raise InputError(f"Parsing {what}: Invalid tokens at end of JSON string: {json.dumps(rest)}")
     return value
 

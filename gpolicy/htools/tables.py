@@ -85,8 +85,7 @@ def score_table(nodes: Mapping[int, Node], heading: str = "Initial coefficients:
     values = zip(COMPONENTS, component_values(stats), strict=False)
     rows = [[component.name, fixed(value, 8), f"x{fixed(component.weight, 2)}"] for component, value in values]
     lines = aligned([["Field", "Value", "Weight"], *rows], [False, True, True])
-    head = f"{heading} {fixed(total_score(stats), 8)}\n"
-    return head + "".join(f"   {line}\n" for line in lines)
+    return f"{heading} {fixed(total_score(stats), 8)}\n" + "".join(f"   {line}\n" for line in lines)
 
 
 def allocation_map(what: str, placed: Sequence[Instance], nodes: Mapping[int, Node]) -> str:
@@ -98,8 +97,7 @@ def allocation_map(what: str, placed: Sequence[Instance], nodes: Mapping[int, No
         total = instance.total_spindles if exclusive else None
         numbers = (instance.memory, instance.disk, instance.vcpus, "" if total is None else total)
         rows.append([instance.name, *names, *map(str, numbers)])
-    lines = aligned(rows, [False] * 3 + [True] * 4)
-    return f"{what} map\n" + "".join(f" {line}\n" for line in lines)
+    return f"{what} map\n" + "".join(f" {line}\n" for line in aligned(rows, [False] * 3 + [True] * 4))
 
 
 def candidates_text(candidates: Candidates) -> str:

@@ -81,12 +81,10 @@ def can_be_allowed(guard: GuardResult) -> bool:
 def check_allowed(allowed: frozenset[str], policy: Policy) -> None:
     """Raise RequestError for the name of an unknown guard, and of one that cannot be passed."""
     declared = [guard.name.value for guard in policy.guards]
-    unknown = sorted(allowed - BUILT_IN.keys() - set(declared))
-    if unknown:
+    if unknown := sorted(allowed - BUILT_IN.keys() - set(declared)):
         hint = did_you_mean_one_of(unknown[0], "guards", [*BUILT_IN, *declared])
         raise RequestError(f"there is no guard {unknown[0]!r}", hint=hint)
-    futile = sorted(allowed - OVERRIDABLE - set(declared))
-    if futile:
+    if futile := sorted(allowed - OVERRIDABLE - set(declared)):
         hint = f"guards that can be passed: {', '.join([*sorted(OVERRIDABLE), *declared])}"
         raise RequestError(f"guard {futile[0]} cannot be passed: Ganeti would refuse the step half-way", hint=hint)
 
@@ -134,6 +132,7 @@ def _templates_enabled(view: Outlook) -> Iterator[Objection]:
     if not enabled:
         return
     lists_change = any(change.path in (_ENABLED, _ALLOWED) for change in view.changes)
+    touched = [change for change in view.changes if change.path[0] == "ipolicy"]
     groups = [(f"group {name}", name, group.own) for name, group in view.after.groups.items()]
     for label, name, own in [("the cluster's policy", None, view.after.cluster.own), *groups]:
         if _ALLOWED not in own:
@@ -143,15 +142,12 @@ def _templates_enabled(view: Outlook) -> Iterator[Objection]:
         if extra and lists_change:
             text = f"{label} allows {', '.join(extra)}, which would not be enabled: declare its disk-templates as well"
             yield view.object_to(text, _ALLOWED, _ENABLED, group=name)
-        elif not set(allowed) & enabled and any(
-            change.path[0] == "ipolicy" and change.object_name == name for change in view.changes
-        ):
+        elif not set(allowed) & enabled and any(change.object_name == name for change in touched):
             text = (
                 f"{label} allows no enabled template (Ganeti cuts its list to the enabled ones) and cannot be changed"
                 " like that: declare its disk-templates as well"
             )
-            touched = (change.path for change in view.changes if change.path[0] == "ipolicy")
-            yield view.object_to(text, *touched, group=name)
+            yield view.object_to(text, *(change.path for change in touched), group=name)
 
 
 def _templates_in_use(view: Outlook) -> Iterator[Objection]:
@@ -181,8 +177,7 @@ def _standard_in_bounds(view: Outlook) -> Iterator[Objection]:
 def _groups_empty(view: Outlook) -> Iterator[Objection]:
     removed = {str(change.before) for change in view.changes if change.action is ChangeAction.REMOVE}
     for name in sorted(removed):
-        nodes = sorted(node.name for node in view.after.nodes_of(name))
-        if nodes:
+        if nodes := sorted(node.name for node in view.after.nodes_of(name)):
             text = f"group {name} is not empty: {some(nodes)} must go to another group first"
             yield view.object_to(text, NAME, group=name)
     if removed and not view.after.groups.keys() - removed:
@@ -231,8 +226,7 @@ def _exclusive_storage(view: Outlook) -> Iterator[Objection]:
         if before is not True and after is True:
             new.setdefault(view.after.nodes[node.name].group, set()).add(node.name)
     for name, nodes in sorted(new.items()):
-        instances = view.before.instances.values()
-        there = (item for item in instances if nodes & {item.primary_node, *item.secondary_nodes})
+        there = (item for item in view.before.instances.values() if nodes & {item.primary_node, *item.secondary_nodes})
         users = sorted(item.name for item in there if any(disk.template != "plain" for disk in item.disks))
         if users:
             text = f"nodes of group {name} get exclusive storage, but {some(users)} have disks there that are not plain"

@@ -337,11 +337,8 @@ def _give_flag_of_group(nodes: dict[str, LiveNode], moved: Sequence[str]) -> lis
     A source that shows no values of groups (the text format) shows those of their group at the nodes. Return the groups
     of which no node shows it.
     """
-    flags = {
-        node.group: node.own[EXCLUSIVE]
-        for name, node in nodes.items()
-        if EXCLUSIVE in node.own and name not in set(moved)
-    }
+    there = [node for name, node in nodes.items() if name not in set(moved)]
+    flags = {node.group: node.own[EXCLUSIVE] for node in there if EXCLUSIVE in node.own}
     for name in moved:
         node = nodes[name]
         if node.group in flags:
@@ -379,8 +376,7 @@ def _effective(state: ClusterState, group: LiveGroup, own: Values, cluster: Valu
     """Return the effective values of a group that stays, where own values may be hidden."""
     filled = fill(own, cluster, Level.GROUP)
     for path, now in group.effective.items():
-        hidden = path not in own and not state.readable(Level.GROUP, path)
-        if hidden and now != state.cluster.own.get(path):
+        if path not in own and not state.readable(Level.GROUP, path) and now != state.cluster.own.get(path):
             filled[path] = now
     return filled
 

@@ -72,8 +72,7 @@ def read_procedure_file(
         read = make(Record.of(parse_json(data, str(path)), str(path)))
         return replace(read, digest=digest, signer=signer)
     except InputError as error:
-        message = one_line(error.message, _LONGEST_MESSAGE)
-        raise InputError(message, hint=error.hint or hint) from None
+        raise InputError(one_line(error.message, _LONGEST_MESSAGE), hint=error.hint or hint) from None
 
 
 def plan_in(written: Record) -> Plan:
@@ -86,8 +85,7 @@ def plan_in(written: Record) -> Plan:
         raise InputError(message, hint="make the plan again, without options that suppose something")
     plan = rebuilt_plan(written)
     kept = {key: written.fields[key] for key in ("gpolicy", ANSWER) if key in written.fields}
-    expected = plan_as_json(plan, impact.fields) | kept
-    if difference := first_difference(written.fields, expected):
+    if difference := first_difference(written.fields, plan_as_json(plan, impact.fields) | kept):
         if place := re.match(r"steps\[(\d{1,9})\]", difference):  # the step as people know it
             number = int(place[1])
             title = f" ({plan.steps[number].title})" if number < len(plan.steps) else ""

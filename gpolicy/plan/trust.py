@@ -191,8 +191,7 @@ def _risk(change: Change, is_new: bool) -> tuple[changes.Risk, str]:  # noqa: FB
     users = int(count) if is_number and changes.redirects_disks(change.path) else 0
     risk, reason = changes.risk_with(change.path, change.effective_before, change.effective_after, users)
     replaces_access = change.path[-1] == "access" and change.action is ChangeAction.SET
-    stands_in = replaces_access and change.reason == changes.STANDS_IN
-    return risk, changes.STANDS_IN if stands_in else reason
+    return risk, changes.STANDS_IN if replaces_access and change.reason == changes.STANDS_IN else reason
 
 
 def first_difference(found: Value, expected: Value, place: str = "") -> str | None:

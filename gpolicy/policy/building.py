@@ -141,8 +141,7 @@ class Builder(DocumentReader):
         for key, value in self.root.items():
             if key in FAMILIES or parameter_at((key,)) is not None:
                 for path, below in self._walk((key,), value):
-                    parameter = parameter_at(path)
-                    if parameter is not None:
+                    if (parameter := parameter_at(path)) is not None:
                         leaves[path] = model.Leaf(path, self._value(parameter, below, path, level), self.document, path)
         return leaves
 

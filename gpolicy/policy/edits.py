@@ -170,8 +170,7 @@ class CollectionPlace:
 
     def without_in_flow(self, number: int) -> Edits | None:
         """Return the removal of an entry from braces or brackets."""
-        whole_lines = self._without_flow_lines(number)
-        if whole_lines is not None:
+        if (whole_lines := self._without_flow_lines(number)) is not None:
             return whole_lines
         start, stop = self.extent(number)
         if self.file.text[max(start - 1000, 0) : start].rstrip()[-1:] not in ("{", "[", ","):

@@ -80,8 +80,7 @@ class Extender:
 
     def extend(self, declared: Object) -> Object:
         """Return `declared` with inherited values; unchanged if its chain is too long."""
-        extended = self._extended(declared, ())
-        if extended is not None:
+        if (extended := self._extended(declared, ())) is not None:
             return extended[0]
         message = f"{declared.name} extends a chain of more than {MAX_DEPTH} documents"
         hint = "let documents extend one base, or a few, instead of one another"
@@ -90,8 +89,7 @@ class Extender:
 
     def _extended(self, declared: Object, chain: tuple[Declared, ...]) -> tuple[Object, int] | None:
         """Return the extended object and the length of its chain; None if a chain is too long."""
-        known = self._whole.get(id(declared.document))
-        if known is not None:
+        if (known := self._whole.get(id(declared.document))) is not None:
             return cast(tuple[Object, int], known)
         below: tuple[Declared, ...] = (*chain, declared)
         if len(below) > MAX_DEPTH:

@@ -96,8 +96,7 @@ def boundary(path: Path) -> Boundary:
         opening.refuse_planted_links(named)
         home = opening.real_path(named)
     except (OSError, ValueError) as error:
-        hint = "name its target instead if you trust it"
-        raise InputError(f"{path}: {opening.reason(error)}", hint=hint) from None
+        raise InputError(f"{path}: {opening.reason(error)}", hint="name its target instead if you trust it") from None
     tree = opening.tree_around(home)
     root = tree or (home if opening.is_common(home) or opening.is_common(home.parent) else home.parent)
     whole = Path(os.path.abspath(named))  # noqa: PTH100 (links are not to be followed)

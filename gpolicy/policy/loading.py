@@ -228,8 +228,7 @@ class _Loader:
     def _base_meant(self, declared: Declared, name: str) -> str:
         """Return the hint that names a document of a file that others extend; none where none has this name."""
         picked = ((path, bases.pick(declared, name)) for path, bases in self._extended_files.items())
-        found = (path for path, document in picked if isinstance(document, Declared))
-        path = next(found, None)
+        path = next((path for path, document in picked if isinstance(document, Declared)), None)
         return _meant(declared, path, name) if path is not None else ""
 
     @cached_property
@@ -255,8 +254,7 @@ class _Loader:
         resolved = real_path(path)
         if resolved not in self._bases:
             before = len(self._broken)
-            loaded = self._load_base(path, declared, name)
-            self._bases[resolved] = Bases(loaded, self._broken[before:])
+            self._bases[resolved] = Bases(self._load_base(path, declared, name), self._broken[before:])
         return self._bases[resolved]
 
     def _load_base(self, path: Path, declared: Declared, name: Located[str]) -> list[Declared]:

@@ -98,8 +98,7 @@ class _Builder(DocumentReader):
                 known.discard(edit.removed_instance.value)
 
     def _add(self, existing: scenario.Existing, known: set[str]) -> None:
-        taken = sorted(known.intersection(existing.names))
-        if taken:
+        if taken := sorted(known.intersection(existing.names)):
             message = f"a second instance {taken[0]!r}"
             self.report(WRONG_VALUE.finding(message, existing.name.span, hint="give it another name"))
         known.update(existing.names)
@@ -239,17 +238,13 @@ class _Builder(DocumentReader):
 
     def _one(self, path: tuple[str, ...], value: Any, at: Pointer) -> scenario.Expectation:
         wanted: scenario.Wanted
-        if isinstance(value, bool):
-            wanted = value
-        elif isinstance(value, list):
+        if isinstance(value, list):
             wanted = tuple(value)
-        elif path[-1] == "disk_left":
+        elif path[-1] == "disk_left" and not isinstance(value, bool):
             size = self._mib(value, at)
             wanted = scenario.Number(size, size)
-        elif isinstance(value, str):
-            wanted = value
         else:
-            wanted = self._number(value, at)
+            wanted = value if isinstance(value, bool | str) else self._number(value, at)
         return scenario.Expectation(path, wanted, self.at(at))
 
     def _number(self, value: Any, at: Pointer) -> scenario.Number:

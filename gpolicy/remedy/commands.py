@@ -110,8 +110,7 @@ def moves_script(remedy: SavedRemedy, again: str = "", absences: Sequence[Absenc
     command that works out other moves. With `absences` it makes their moves, and waits for a person in each.
     """
     moves, supposed = remedy.moves, remedy.supposed
-    effects = () if supposed is None else supposed.effects
-    checks = [(effect, _check(effect)) for effect in effects]
+    checks = [(effect, _check(effect)) for effect in (supposed.effects if supposed else ())]
     template = script_environment().get_template("remedy.sh.j2")
     by_set = [list(jobs) for _, jobs in groupby(enumerate(moves), key=lambda item: item[1].job_set)]
     sets = _forward_sets(moves)

@@ -108,8 +108,7 @@ class Layout:
     def _with(self, nodes: Nodes, instances: Mapping[int, Instance]) -> Layout:
         made = copy(self)
         made.nodes, made.instances = {**self.nodes, **nodes}, {**self.instances, **instances}
-        tags = {tag for item in instances.values() for tag in item.exclusion_tags}
-        if tags:
+        if tags := {tag for item in instances.values() for tag in item.exclusion_tags}:
             places = {tag: made._places_of(set().union(*self.tagged[tag].values())) for tag in tags}
             made.tagged = {**self.tagged, **places}
         made.__dict__.pop("homeless", None)

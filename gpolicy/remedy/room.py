@@ -137,10 +137,9 @@ def use_of(item: Instance, *, exclusive: bool, primary: bool = True) -> Amounts:
     spindles = 0.0
     if item.template.local:
         spindles = (item.total_spindles or 0) if exclusive else item.spindle_use
-    disk = item.disk if item.template.local else 0
     return (
         item.memory if item.uses_memory and primary else 0,
-        disk,
+        item.disk if item.template.local else 0,
         item.vcpus if item.online and primary else 0,
         spindles,
     )

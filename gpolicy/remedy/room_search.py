@@ -300,8 +300,7 @@ class _Lacks:
             total += lack
             for index, taken in zip(pair, self._needs, strict=False):
                 kept, memory, *others = left[index]
-                less = (taken[0], taken[0], *taken[2:])
-                left[index] = _less((kept, memory, *others), less)
+                left[index] = _less((kept, memory, *others), (taken[0], taken[0], *taken[2:]))
                 if index != pair[0]:
                     left[index] = (min(kept, memory - reserved), *left[index][1:])
                 self._look(index, left, lacks)
@@ -354,8 +353,6 @@ def make_room(
     hail = Hail(loaded, want.words.on(loaded.settled.state, names), start)
     now = len(hail.place(start, want.count).placed)
     most = max(now, most_that_fit(start, hail, movers.fixed))
-    found = before
-    if now < want.count <= most:
-        found = RoomSearch(search, before, hail, want.count, now).find()
+    found = RoomSearch(search, before, hail, want.count, now).find() if now < want.count <= most else before
     after = want.count if found.steps else now
     return found, MadeRoom(wanted=want.text, count=want.count, now=now, after=after, most=most)

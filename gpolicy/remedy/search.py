@@ -122,13 +122,11 @@ class Search:
         queue: list[_Waiting] = []
         offers = self._offers(layout)
         for rank, (_, part) in enumerate(offers):
-            candidates = self._trials.candidates(layout, part)
-            if candidates:
+            if candidates := self._trials.candidates(layout, part):
                 heappush(queue, _Waiting(candidates[0].key, rank, 0))
             following = [least for least, _ in offers[rank + 1 : rank + 2]]
             while queue and all(queue[0].key[:2] < least for least in following):
-                found = self._best_of_equal(layout, queue, offers)
-                if found is not None:
+                if (found := self._best_of_equal(layout, queue, offers)) is not None:
                     return (found,)
         return ()
 
@@ -244,8 +242,7 @@ class Search:
     def _in_the_way(self, layout: Layout, move: InstanceMove) -> list[int]:
         """Return the instances on the nodes that a refused move leads to, which may move themselves."""
         item = move.instance
-        places = {move.target, item.secondary} - {NO_NODE}
-        nodes = [layout.nodes[index] for index in sorted(places)]
+        nodes = [layout.nodes[index] for index in sorted({move.target, item.secondary} - {NO_NODE})]
         there = (number for node in nodes for number in (*node.primaries, *node.secondaries))
         return [number for number in dict.fromkeys(there) if number not in {*self.movers.fixed, item.index}]
 

@@ -304,11 +304,9 @@ def terms_of(policy: Policy, desired: Desired) -> Terms:
 def promise_of(hardware: model.Hardware) -> Promise:
     """Return the promised hardware as plain numbers."""
     sizes, count = [size.value for size in hardware.pv_sizes], hardware.volume_count
-    volumes = None
-    if sizes and count is not None:
-        volumes = tuple(sizes) if len(sizes) == count else None
-        if len(sizes) == 1:
-            volumes = (sizes[0],) * min(count, 1000)  # no node has more
+    volumes = tuple(sizes) if sizes and len(sizes) == count else None
+    if len(sizes) == 1 and count is not None:
+        volumes = (sizes[0],) * min(count, 1000)  # no node has more
     memory, cpus = hardware.memory, hardware.cpus
     return Promise(memory=memory.value if memory else None, cpus=cpus.value if cpus else None, volumes=volumes)
 

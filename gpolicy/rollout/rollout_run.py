@@ -161,8 +161,7 @@ def next_forward(
     (`looked_at`, by the wave's label).
     """
     for wave in waves:
-        left = tuple(name for name in wave.clusters if stages[name] not in COMPLETE)
-        if left:
+        if left := tuple(name for name in wave.clusters if stages[name] not in COMPLETE):
             return Action(wave, left)
         if wave.label not in looked_at:
             return Action(wave, wave.clusters, is_look=True)
@@ -203,8 +202,7 @@ def look_at(
         right_cluster(plan, state)
     except RefusedError as error:
         return LookResult((error.message,))
-    final = judge_outcome(plan.outcome, Sight.of(state))
-    for item in final.differences:
+    for item in judge_outcome(plan.outcome, Sight.of(state)).differences:
         where = f"{item.object} {path_text(item.path)}".rstrip()
         expected, found = (amount_text(item.path, value) or json.dumps(value) for value in (item.expected, item.found))
         troubles.append(f"{where}: expected {expected}, found {found}")
@@ -213,9 +211,8 @@ def look_at(
     except RefusedError as error:
         troubles.append(error.message)
     if history is not None:
-        own = {
-            job.number for job in runner.marked_jobs(journals.mark_start(plan.digest, history.id))
-        }  # its steps were seen
+        marked = runner.marked_jobs(journals.mark_start(plan.digest, history.id))
+        own = {job.number for job in marked}  # its steps were seen
         known = own | history.jobs
         failed = [job for job in (runner.failed_jobs(min(known)) if known else ()) if job.number not in own]
     texts = {job.number: f"job {job.number} ({job.summary}) has failed since the plan began" for job in failed}

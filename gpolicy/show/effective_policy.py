@@ -108,8 +108,7 @@ def effective_view(policy: Policy) -> EffectivePolicy:
         values, origins = _values(declared, above)
         about = {"label": declared.label, "kind": declared.document.root["kind"], "name": declared.name}
         tags = values_of(policy.cluster_tags if declared is policy.cluster else declared.tags)
-        span = declared.span
-        objects.append(EffectiveObject(**about, span=span, values=values, group=group, nodes=nodes, tags=tags))
+        objects.append(EffectiveObject(**about, span=declared.span, values=values, group=group, nodes=nodes, tags=tags))
         return origins
 
     cluster = add(policy.cluster, {}) if policy.cluster is not None else {}

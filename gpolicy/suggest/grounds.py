@@ -70,8 +70,7 @@ class Grounds:
         if mirrored and len(nodes) == 1:
             hint = f"for instances without a mirror: {argument('template')} plain"
             raise RequestError(f"group {name}: drbd needs two nodes, but only one is online", hint=hint)
-        left_out = [node.name for node in self.data.nodes if node.offline]
-        if left_out:
+        if left_out := [node.name for node in self.data.nodes if node.offline]:
             notes.append(f"skipped, since offline or drained: {', '.join(left_out)}")
         if not known_states(self.state):
             notes.append("the source does not show hv_state and disk_state: the reserve of nodes is the measured one")
@@ -109,8 +108,7 @@ class Grounds:
         """Return the requested sizes, or suitable ones. Raise RequestError or GpolicyError if there is none."""
         divisors = self.request.divisors or (tuple(sorted(self.request.mix)) if self.request.mix else None)
         rooms = [(kind.room, len(kind.nodes)) for kind in kinds]
-        found = tiling(rooms, ground, divisors)
-        if found is not None:
+        if (found := tiling(rooms, ground, divisors)) is not None:
             return found
         name = self.data.groups[0].name
         room = f"the largest node has {_room(kinds[0])}"

@@ -179,8 +179,7 @@ class RealMix:
                 if len(made) == most:
                     break
                 self.stop.spend()
-                choice = self._filled(item)
-                if choice is not None:
+                if (choice := self._filled(item)) is not None:
                     made.append((choice, item))
                     self.tell(f"{count(len(made), 'set')} of sizes")
             exhaustive = True

@@ -126,8 +126,7 @@ class _Maker:
     def suggest(self) -> suggestion.Suggestion:
         name = self.data.groups[0].name
         group = self.state.groups[name]
-        reason = name_complaint(name, pattern=False)
-        if reason:
+        if reason := name_complaint(name, pattern=False):
             raise GpolicyError(f"group {name!r} cannot be declared in a policy: {reason}")
         today = self.data.policy
         grounds = Grounds(self.state, self.request, self.data)
@@ -331,8 +330,7 @@ def document(made: suggestion.Suggestion, request: suggestion.SuggestRequest, so
 @cache
 def _sizes_template() -> Template:
     def comment(text: str, indent: int = 0) -> str:
-        lines = comment_lines(text.strip().replace("\n", " "), indent=indent)
-        return "".join(f"{line}\n" for line in lines)
+        return "".join(f"{line}\n" for line in comment_lines(text.strip().replace("\n", " "), indent=indent))
 
     environment = text_templates()  # texts of others are only in comments and in entries
     environment.filters |= {"comment": comment, "flow": flow, "size": exact_size, "count": count}

@@ -289,8 +289,7 @@ def pairs(
         disk = largest_disk_today if size.disk is None else size.disk
         high = Spec(size.memory, size.cpus, disk, most, nics, spindle_use[divisor])
         if bounds == "fixed":
-            one_more = found.measure.memory // (divisor + 1)
-            low = _fixed(size, smaller, one_more, high, volume)
+            low = _fixed(size, smaller, found.measure.memory // (divisor + 1), high, volume)
         else:
             low = _ranging(smaller, high, today)
         result[divisor] = SpecPair(low, high)

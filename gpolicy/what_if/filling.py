@@ -44,8 +44,7 @@ class FillingGroup:
         return {self.counted.template: self.counted}
 
     def _for(self, instance: Instance) -> CountedCluster:
-        known = self._by_template
-        return known.setdefault(instance.template, replace(self.counted, template=instance.template))
+        return self._by_template.setdefault(instance.template, replace(self.counted, template=instance.template))
 
     def place(self, state: AllocationState, instance: Instance, limit: int | None = None) -> AllocationState:
         """Return `state` with as many copies of `instance` as fit, at most `limit`."""

@@ -121,8 +121,7 @@ def _with_use(state: ClusterState, instances: Sequence[LiveInstance], sign: int)
             if name not in exclusive:
                 exclusive[name] = state.has_exclusive_storage(node)
             memory = memory_of(instance) if place == 0 else 0
-            volumes = spindles if exclusive[name] else 0
-            taken = {"memory_free": memory, "disk_free": used, "spindles_free": volumes}
+            taken = {"memory_free": memory, "disk_free": used, "spindles_free": spindles if exclusive[name] else 0}
             less = {figure: -sign * amount for figure, amount in taken.items()}
             nodes[name] = replace(node, resources=_changed(node.resources, **less))
     return nodes
@@ -286,8 +285,7 @@ def _redeclared(state: ClusterState, node: LiveNode, what: str, more: int) -> Cl
 
 def without_node(state: ClusterState, name: str) -> ClusterState:
     """Return `state` without a node. Raise RequestError if an instance is on it."""
-    users = [item.name for item in instances_on(state, name)]
-    if users:
+    if users := [item.name for item in instances_on(state, name)]:
         said = f"instance {users[0]} is" if len(users) == 1 else f"instances {some(users, 3)} are"
         raise RequestError(f"{said} on node {name}", hint="take instances away first")
     return replace(state, nodes={key: node for key, node in state.nodes.items() if key != name})

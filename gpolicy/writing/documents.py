@@ -182,8 +182,7 @@ def guards_document(guards: Sequence[FirstGuard], left_out: Iterable[str] = ()) 
 
 def starter_files(name: str) -> dict[str, str]:
     """Return the policy of a cluster called `name`: text by relative path. Raise RequestError for an invalid name."""
-    reason = yaml_text.name_complaint(name, pattern=False)
-    if reason:
+    if reason := yaml_text.name_complaint(name, pattern=False):
         raise RequestError(f"{name!r} cannot be the name of a cluster: {reason}")
     templates = data_directory("templates") / "policy"
     cluster, group = ((templates / file).read_text(encoding="utf-8") for file in ("cluster.yaml", "group.yaml"))

@@ -176,8 +176,7 @@ def _naming(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        message = f"{path}: cannot be written: {opening.reason(error)}"
-        raise GpolicyError(message, hint="nothing was changed") from None
+        raise GpolicyError(f"{path}: cannot be written: {opening.reason(error)}", hint="nothing was changed") from None
 
 
 @dataclass(frozen=True, slots=True)

@@ -338,8 +338,7 @@ class ValueWriter:
             both = min(high - low, stop - start)
             if high - low != stop - start and both and any(names[low:high]):
                 named = ", ".join(str(name) for name in names[low:high] if name)
-                said = f"nobody can tell what the sizes {named} became: their number changed as well"
-                raise UnwritableError(said)
+                raise UnwritableError(f"nobody can tell what the sizes {named} became: their number changed as well")
             for number in range(high - 1, low + both - 1, -1):
                 self._edit(pointer, remove_entry(self.document, (*pointer, number)))
             for number in range(stop - 1, start + both - 1, -1):

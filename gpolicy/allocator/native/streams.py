@@ -125,9 +125,7 @@ class ClusterNumbers:
 
     def knows(self, wanted: Instance) -> bool:
         """Whether all tags of `wanted` have a number here."""
-        return wanted.desired_tags in self._desired.number and all(
-            tag in self._tags.number for tag in wanted.exclusion_tags
-        )
+        return wanted.desired_tags in self._desired.number and self._tags.number.keys() >= {*wanted.exclusion_tags}
 
     def slots(self, numbers: Iterable[int]) -> list[int]:
         """Return the places of instances in the table. Raises UnfitError for one that is not there."""
