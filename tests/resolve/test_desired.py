@@ -171,7 +171,9 @@ class TestNodesOfGroups:
 
     def test_only_the_first_unknown_nodes_have_a_guess(self, tmp_path: Path) -> None:
         names = ", ".join(f"node1{number}" for number in range(MOST_GUESSES + 1))
-        found = self._findings(policy_of(tmp_path, group_document("old", f"nodes: [{names}]")))
+        found = self._findings(
+            policy_of(tmp_path, group_document("old", f"nodes: [{names}]"), _node_set("set", "nodes: [node1]", 1))
+        )
         assert ["Did you mean" in (item.hint or "") for item in found] == [True] * MOST_GUESSES + [False]
 
     def _findings(self, policy: Policy) -> list[Finding]:
