@@ -172,26 +172,26 @@ class Settled:
         return Basis(kind, declared, unknown_release(self.state.software_version))
 
 
-def settle(state: ClusterState, *, declared: bool = False) -> Settled:
+def settle(state: ClusterState, *, resource_model: bool = False) -> Settled:
     """Return what counts of the nodes of `state`: measured figures and, where they are missing, declared ones.
 
     With `declared` what hv_state and disk_state declare goes before measured figures. Groups that cannot be counted
     are left out (`unknown`).
     """
-    settled = settle_readable(state, declared=declared)
+    settled = settle_readable(state, resource_model=resource_model)
     if settled.gaps:
         unknown = {**settled.unknown, **allocator_input.groups_with_gaps(state, settled.gaps)}
         known, split = allocator_input.without_groups(state, unknown)
-        settled = replace(_settle(known, declared=declared), unknown=unknown, split=split)
+        settled = replace(_settle(known, resource_model=resource_model), unknown=unknown, split=split)
     instances = (on_primary(item) if item.name in settled.split else item for item in settled.data.instances)
     return replace(settled, data=replace(settled.data, instances=tuple(instances))) if settled.split else settled
 
 
-def settle_readable(state: ClusterState, *, declared: bool = False) -> Settled:
+def settle_readable(state: ClusterState, *, resource_model: bool = False) -> Settled:
     """Return what counts of all groups whose instances htools can read, though nodes there lack figures (`gaps`)."""
     unknown = allocator_input.groups_with_unreadable_instances(state)
     known, split = allocator_input.without_groups(state, unknown)
-    return replace(_settle(known, declared=declared), unknown=unknown, split=split)
+    return replace(_settle(known, resource_model=resource_model), unknown=unknown, split=split)
 
 
 def on_primary(instance: Instance) -> Instance:
@@ -200,7 +200,7 @@ def on_primary(instance: Instance) -> Instance:
     return replace(instance, secondary=NO_NODE, template=template)
 
 
-def _settle(state: ClusterState, *, declared: bool) -> Settled:
+def _settle(state: ClusterState, *, resource_model: bool) -> Settled:
     # what physical volumes say of the nodes that do not show their disk and spindles
     silent = [node for node in state.nodes.values() if "spindles" in allocator_input.missing_figures(node, state)]
     found = {node.name: node_resources.volume_resources(state, node) for node in silent}
@@ -214,7 +214,7 @@ def _settle(state: ClusterState, *, declared: bool) -> Settled:
     data = allocator_input.cluster_data(state)
     promised = {name for name, item in volumes.items() if item.known_from is VolumesFrom.PROMISED}
     hail = hail_parameters(state.cluster.own.get(ALLOCATOR_PARAMETERS))
-    settling = _Settling(state, data, hail.static_kvm_node_memory, declared_first=declared, promised=promised)
+    settling = _Settling(state, data, hail.static_kvm_node_memory, declared_first=resource_model, promised=promised)
     figures = {item.name: settling.node(item) for item in data.nodes if state.nodes[item.name].is_measured}
     return Settled(state, data, volumes, figures, hail)
 

@@ -196,7 +196,7 @@ def capacity(  # noqa: PLR0913 (each is a choice of its own)
     template: str | None = None,
     names: PairNames | None = None,
     limits: Limits = NO_LIMITS,
-    declared: bool = False,
+    resource_model: bool = False,
     weights: Weights = WEIGHTS,
     other_values: bool = False,
     tell: Tell = silent,
@@ -211,8 +211,8 @@ def capacity(  # noqa: PLR0913 (each is a choice of its own)
     """
     in_force = limits_in_force(state, limits, group)
     state = limited(state, limits)
-    loaded = load_to_count(state, group, template=template, declared=declared, weights=weights)
-    notes = loaded_state.basis_notes(loaded.settled, loaded.whole.cluster, group, declared=declared)
+    loaded = load_to_count(state, group, template=template, resource_model=resource_model, weights=weights)
+    notes = loaded_state.basis_notes(loaded.settled, loaded.whole.cluster, group, resource_model=resource_model)
     for item in loaded.settled.data.groups:
         if group in (None, item.name):
             notes += map(loaded_state.counted_on_primary, loaded_state.split_instances(loaded.settled.data, item.index))
@@ -291,12 +291,12 @@ def _other_values(
 
 
 def load_to_count(
-    state: ClusterState, group: str | None, *, template: str | None, declared: bool, weights: Weights
+    state: ClusterState, group: str | None, *, template: str | None, resource_model: bool, weights: Weights
 ) -> LoadedState:
     """Return the clusters to count on; the arguments, and what is raised, are those of `capacity`."""
     loaded_state.check_group(state, group)
     wanted = wanted_template(template, enabled_templates(state)) if template else None
-    return loaded_state.load_state(state, template=wanted, declared=declared, group=group, weights=weights)
+    return loaded_state.load_state(state, template=wanted, resource_model=resource_model, group=group, weights=weights)
 
 
 def policy_limits(item: GroupCapacity, counted: CountedCluster) -> Iterator[PolicyLimit]:

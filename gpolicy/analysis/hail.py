@@ -34,12 +34,12 @@ _REPORTED = {cluster_data.DiskTemplate.DRBD, cluster_data.DiskTemplate.PLAIN, cl
 """Templates on whose storage Ganeti reports."""
 
 
-def hails_cluster(state: ClusterState, *, declared: bool = False, asked: bool = True) -> tuple[Settled, Cluster]:
+def hails_cluster(state: ClusterState, *, resource_model: bool = False, asked: bool = True) -> tuple[Settled, Cluster]:
     """Return what is known of `state` as settled, and as hail loads it to move instances; `declared`: see `settle`.
 
     When hail is `asked`, Ganeti reports the storage of the template that is enabled first; else disk is what it is.
     """
-    settled = settle(state, declared=declared)
+    settled = settle(state, resource_model=resource_model)
     data = as_hail_reads(settled.state, settled.data)
     cluster = merged(data, settled.resources, settled.hail.static_kvm_node_memory)
     first = next(iter(enabled_templates(state) or ()), None) if asked else None

@@ -63,7 +63,7 @@ def load_state(
     state: ClusterState,
     *,
     template: DiskTemplate | None = None,
-    declared: bool = False,
+    resource_model: bool = False,
     group: str | None = None,
     like: Iterable[CountedCluster] = (),
     weights: Weights = WEIGHTS,
@@ -78,7 +78,7 @@ def load_state(
     as one of `like` is that object, so that nothing is counted twice. Raise GpolicyError if `group` is not known, or no
     group with nodes.
     """
-    settled = settled or settle(state, declared=declared)
+    settled = settled or settle(state, resource_model=resource_model)
     require(state, settled.unknown, {group})
     return _load(settled, template, like, weights)
 
@@ -86,7 +86,9 @@ def load_state(
 _NOTHING_DECLARED: Final = "hv_state and disk_state declare nothing that counts, so these are the measured numbers"
 
 
-def basis_notes(settled: Settled, cluster: Cluster, group: str | None = None, *, declared: bool = False) -> list[str]:
+def basis_notes(
+    settled: Settled, cluster: Cluster, group: str | None = None, *, resource_model: bool = False
+) -> list[str]:
     """Return what is to be said of the figures that a count on `group`, or on all groups, rests on.
 
     `cluster` is what was made of `settled`. Raise GpolicyError where `declared` figures were asked for and the source
@@ -95,7 +97,7 @@ def basis_notes(settled: Settled, cluster: Cluster, group: str | None = None, *,
     state = settled.state
     here = {node.name for node in state.nodes.values() if group in (None, node.group)}
     notes = []
-    if declared:
+    if resource_model:
         if not known_states(state) and not settled.stated:
             hint = "name the policy that declares them, or read config.data on the master (local:, ssh://, snapshot)"
             raise GpolicyError(about(state.address, "not known: hv_state and disk_state"), hint=hint)

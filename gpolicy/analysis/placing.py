@@ -41,7 +41,7 @@ def place(
     *,
     names: PairNames | None = None,
     limits: Limits = NO_LIMITS,
-    declared: bool = False,
+    resource_model: bool = False,
     instead: bool = False,
     settled: Settled | None = None,
 ) -> PlaceReport:
@@ -55,12 +55,16 @@ def place(
     says what the cluster's parameters for hail change. Raise RequestError for a request that is impossible on this
     cluster, and GpolicyError if a group that it names is not known, or no group is.
     """
-    settled = settled or settle(state, declared=declared)
-    report = _answer(_Asked(state, settled, limits, declared=declared), request, names=names, instead=instead)
+    settled = settled or settle(state, resource_model=resource_model)
+    report = _answer(
+        _Asked(state, settled, limits, resource_model=resource_model), request, names=names, instead=instead
+    )
     plain = without_parameters(state)
     if plain is None:
         return report
-    other = _answer(_Asked(plain, settle(plain, declared=declared), limits, declared=declared), request)
+    other = _answer(
+        _Asked(plain, settle(plain, resource_model=resource_model), limits, resource_model=resource_model), request
+    )
     there = f"it would go to {' / '.join(other.nodes)}" if other.ok else "it would go nowhere"
     return replace(report, parameters=decisive(state, there if other.nodes != report.nodes else ""))
 
@@ -68,8 +72,8 @@ def place(
 class _Asked:
     """A cluster as hail reads it, converted once for all that is asked of it; `limits` go before the policy's."""
 
-    def __init__(self, observed: ClusterState, settled: Settled, limits: Limits, *, declared: bool) -> None:
-        self.observed, self.limits, self.declared = observed, limits, declared
+    def __init__(self, observed: ClusterState, settled: Settled, limits: Limits, *, resource_model: bool) -> None:
+        self.observed, self.limits, self.resource_model = observed, limits, resource_model
         self.settled = replace(settled, state=limited(settled.state, limits))
         self._known: dict[bool, tuple[ClusterData, Cluster]] = {}
 
@@ -148,7 +152,7 @@ def _answer(
         candidates=tuple(found.candidates),
         objections=tuple(place_report.objections(observed, cluster, request, instance, found.nodes)),
         notes=(
-            *basis_notes(settled, cluster, group_name, declared=asked.declared),
+            *basis_notes(settled, cluster, group_name, resource_model=asked.resource_model),
             *found.notes,
             *not_tried(state),
             *place_report.of_closed_group(cluster, request, chosen),

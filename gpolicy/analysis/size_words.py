@@ -195,7 +195,7 @@ def split_count(words: Sequence[str]) -> tuple[int, list[str]]:
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
+class SizeWords:
     """A request, and the name of the size from which it starts (None: none)."""
 
     request: PlaceRequest
@@ -219,7 +219,7 @@ class Words:
         return of_pair(replace(self.request, size=title), pair, bound, state, group)
 
 
-def read_words(words: Sequence[str], keys: Sequence[str] | None = None) -> Words:
+def read_words(words: Sequence[str], keys: Sequence[str] | None = None) -> SizeWords:
     """Return the request of `words`. Words override files; the disks and tags of several words add up.
 
     `keys` are those that the words may have; without, all of KEYS.
@@ -238,7 +238,7 @@ def read_words(words: Sequence[str], keys: Sequence[str] | None = None) -> Words
             raise _is_policy(policies[0])
         else:
             _add(values, "spec", word, word)
-    request = Words(PlaceRequest())
+    request = SizeWords(PlaceRequest())
     for source in (*files, values):
         request = _with(request, source)
     return request
@@ -290,7 +290,7 @@ def _add(values: dict[str, Any], key: str, value: str, word: str) -> None:
         values[key] = value
 
 
-def _with(words: Words, values: Mapping[str, Any]) -> Words:
+def _with(words: SizeWords, values: Mapping[str, Any]) -> SizeWords:
     request, spec = words.request, words.spec
     fields = {"spindle-use": "spindle_use", "nics": "nic_count", "minmem": "minimum_memory"}
     for key, value in values.items():
@@ -298,7 +298,7 @@ def _with(words: Words, values: Mapping[str, Any]) -> Words:
             spec = _text(key, value)
         else:
             request = replace(request, **{fields.get(key, key): _READERS[key](key, value)})
-    return Words(request, spec)
+    return SizeWords(request, spec)
 
 
 def _amount(key: str, value: Any) -> int:
@@ -406,7 +406,7 @@ def _read_file(path: Path) -> dict[str, Any]:
             raise InputError(f"{where}: {key} is given twice")
         try:
             values |= {key: value}
-            _with(Words(PlaceRequest()), {key: value})
+            _with(SizeWords(PlaceRequest()), {key: value})
         except GpolicyError as error:
             raise InputError(f"{document.value_span((*prefix, written))}: {error.message}", hint=error.hint) from None
     return values

@@ -224,7 +224,7 @@ class Checker:
         *,
         today: date,
         baseline: bool = True,
-        fleet: Members | None = None,
+        fleet: FleetMembers | None = None,
         forecast: Forecast = NO_FORECAST,
     ) -> None:
         self._roots = roots
@@ -297,16 +297,16 @@ class Member:
     hits: Sequence[Hit]
 
 
-Members = Mapping[Path, Member]
+FleetMembers = Mapping[Path, Member]
 """Members of a fleet by the real paths of their roots."""
 
 
-def members_of(roots: Sequence[Path], policies: Sequence[Policy]) -> Members:
+def members_of(roots: Sequence[Path], policies: Sequence[Policy]) -> FleetMembers:
     """Return the policies at these roots, with what only several of them together show."""
     return dict(zip(map(real_path, roots), map(Member, policies, check_fleet(policies)), strict=True))
 
 
-def member_policy(members: Members, root: Path, texts: Mapping[str, str] | None = None) -> Policy:
+def member_policy(members: FleetMembers, root: Path, texts: Mapping[str, str] | None = None) -> Policy:
     """Return the policy at `root`: of a member if it was read by this name; else, or with other `texts`, read anew."""
     member = None if texts else members.get(real_path(root))
     return member.policy if member is not None and member.policy.root == root else load_policy(root, texts)

@@ -27,7 +27,7 @@ from gpolicy.printable import as_text, count, wrapped, write_diff
 from gpolicy.report.forms import OWN_FORMS
 
 if TYPE_CHECKING:
-    from gpolicy.checking.checking import Checked, Checker, Examination, Members
+    from gpolicy.checking.checking import Checked, Checker, Examination, FleetMembers
     from gpolicy.checking.settings_tables import Overrides
     from gpolicy.cli.options import Clusters, Outputs
     from gpolicy.cluster.state import ClusterState
@@ -347,7 +347,7 @@ def _write_baseline(checked: list[Checked], path: Path, request: CheckRequest) -
 def checked_policy(
     path: Path,
     state: ClusterState | None = None,
-    members: Members | None = None,
+    members: FleetMembers | None = None,
     *,
     only_errors: bool = False,
     base: str = "",

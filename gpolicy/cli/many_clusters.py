@@ -162,8 +162,10 @@ def show_fleet(
                 return fleet_report.fleet_markdown(index, reports, display)
             case "html":
                 return render(index, display)
-            case _:
+            case "text":
                 return fleet_report.fleet_text(index, reports, display)
+            case form:
+                raise ValueError(f"no report of many clusters has the form {form}")
 
     for form, file in also:
         write_private(file, in_form(form).encode())

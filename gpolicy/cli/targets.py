@@ -21,7 +21,7 @@ from gpolicy.printable import as_text, some
 from gpolicy.report.forms import SUFFIXES
 
 if TYPE_CHECKING:
-    from gpolicy.checking.checking import Members
+    from gpolicy.checking.checking import FleetMembers
     from gpolicy.cluster.state import ClusterState
     from gpolicy.fleet.named_clusters import NamedCluster, RolloutSettings
     from gpolicy.what_if.supposing import WhatIf
@@ -46,7 +46,7 @@ class Target:
     named: NamedCluster | None = None
     snapshots: Path | None = None
     several: bool = False
-    members: Members | None = None
+    members: FleetMembers | None = None
 
     @property
     def name(self) -> str:

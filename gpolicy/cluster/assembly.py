@@ -293,7 +293,7 @@ _READERS: dict[str, _Reader] = {
     "frozenset[str]": lambda record, key: frozenset(record.texts(key)),
     "tuple[str, ...]": Record.texts,
     "Path": Record.texts,
-    "Words": Record.texts,
+    "CommandWords": Record.texts,
     "tuple[int, ...]": _sizes,
     "Mapping[str, tuple[str, ...]]": lambda record, key: (
         {name: record.record(key).texts(name) for name in record.record(key).fields}

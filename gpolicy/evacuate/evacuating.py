@@ -44,7 +44,7 @@ from gpolicy.htools.hbal_commands import job_sets
 from gpolicy.printable import count, some
 from gpolicy.progress import Stop, Tell, silent
 from gpolicy.remedy.moving import copied_by
-from gpolicy.remedy.saved_remedy import AS_HAIL, Words, command_of
+from gpolicy.remedy.saved_remedy import AS_HAIL, CommandWords, command_of
 from gpolicy.what_if.load import elsewhere, offline
 from gpolicy.what_if.supposing import matching, one_of
 
@@ -94,7 +94,7 @@ def _asked(state: ClusterState, request: evacuation.EvacuationRequest, tell: Tel
     group = None if request.group is None else one_of("group", request.group, state.groups, "group")
     leaving = named_nodes(state, request)
     targets = [name for word in request.targets for name in matching("to", word, state.groups, "group")]
-    state, unknown = _known(state, frozenset(leaving), targets, declared=request.declared)
+    state, unknown = _known(state, frozenset(leaving), targets, resource_model=request.resource_model)
     to = tuple(dict.fromkeys(targets))
     made = _Evacuation(state, state, request, frozenset(leaving), group, to, tell, stop, unknown)
     for mode in made.modes():
@@ -114,16 +114,20 @@ def named_nodes(state: ClusterState, request: evacuation.EvacuationRequest) -> l
 
 
 def _known(
-    state: ClusterState, leaving: frozenset[str], targets: Sequence[str], *, declared: bool
+    state: ClusterState, leaving: frozenset[str], targets: Sequence[str], *, resource_model: bool
 ) -> tuple[ClusterState, dict[str, Unknown]]:
     """Return what is known of `state` with those of the nodes `leaving` offline that lack figures, and what is not."""
-    found = [item for item in settle(state, declared=declared).unknown.values() if leaving.intersection(item.silent)]
+    found = [
+        item
+        for item in settle(state, resource_model=resource_model).unknown.values()
+        if leaving.intersection(item.silent)
+    ]
     names = [name for item in found for name in item.silent if name in leaving]
     if names:
         mark = f"mark it so first (gnt-node modify --offline yes {names[0]}), for hail needs no figures of it then"
         why = f"{'; '.join(item.reason for item in found)}; {mark}"
         state = replace(offline(state, names), supposed=(*state.supposed, f"{some(names)} offline: {why}"))
-    settled = settle(state, declared=declared)
+    settled = settle(state, resource_model=resource_model)
     touched = [item for item in state.instances.values() if leaving & {item.primary_node, *item.secondary_nodes}]
     nodes = leaving.union(*({item.primary_node, *item.secondary_nodes} for item in touched))
     require(state, settled.unknown, {*targets, *(state.nodes[name].group for name in nodes)})
@@ -184,7 +188,7 @@ class _Evacuation:
         drained = self._to_drain(mode, names)
         nodes = {name: replace(self.state.nodes[name], drained=True) for name in drained}
         state = replace(self.state, nodes={**self.state.nodes, **nodes})
-        settled, cluster = hails_cluster(state, declared=self.asked.declared, asked=True)
+        settled, cluster = hails_cluster(state, resource_model=self.asked.resource_model, asked=True)
         by_name = {item.name: index for index, item in cluster.instances.items()}
         known: dict[str, tuple[Candidate, ...] | None] = {}
 
@@ -204,7 +208,7 @@ class _Evacuation:
                 drained=tuple(drained),
                 info=f"Request failed: {failure}" if failure else f"Request successful: {result.words}",
                 by_ganeti=None
-                if drained or result.failed or self.stays or self.asked.declared
+                if drained or result.failed or self.stays or self.asked.resource_model
                 else self._by_ganeti(mode),
             )
         )
@@ -322,8 +326,8 @@ class _Evacuation:
         return evacuation.OtherRequest(tuple(sorted(self.leaving)), tuple(self.moved), tuple(self.stays.values()))
 
     def report(self) -> evacuation.EvacuationReport:
-        before, cluster_before = hails_cluster(self.observed, declared=self.asked.declared, asked=False)
-        _, cluster_after = hails_cluster(self.state, declared=self.asked.declared, asked=False)
+        before, cluster_before = hails_cluster(self.observed, resource_model=self.asked.resource_model, asked=False)
+        _, cluster_after = hails_cluster(self.state, resource_model=self.asked.resource_model, asked=False)
         sets = job_sets(self.moved, lambda item: item.touched)
         numbered = [replace(item, job_set=number) for number, jobs in enumerate(sets, 1) for item in jobs]
         moved = [item.with_way_back(self.observed.nodes) for item in numbered]
@@ -346,7 +350,7 @@ class _Evacuation:
             master=next((name for name in self.leaving if self.observed.nodes[name].master), ""),
             exhaustive=not self.stop.ended,
             notes=(
-                *basis_notes(before, cluster_before, declared=self.asked.declared),
+                *basis_notes(before, cluster_before, resource_model=self.asked.resource_model),
                 *not_tried(self.observed),
                 *aside({} if self.to_groups else self.unknown),
             ),
@@ -380,7 +384,7 @@ def commands_of(moves: Sequence[InstanceMove], nodes: Nodes) -> Iterator[tuple[s
         instance = check_name("instance", move.instance.name)
         to = () if move.target == NO_NODE else ("-n", check_name("node", nodes[move.target].facts.name))
         running = move.instance.status is InstanceStatus.RUNNING and not nodes[move.instance.primary].facts.offline
-        words: Words = ("migrate", "-f", *AS_HAIL)
+        words: CommandWords = ("migrate", "-f", *AS_HAIL)
         what = "fail over"  # Ganeti makes a failover of the migration of one that is down
         if move.kind is MoveKind.REPLACE_SECONDARY:
             what, words = "copy disks", ("replace-disks",)

@@ -15,7 +15,7 @@ from gpolicy.analysis.binding import Cause
 from gpolicy.analysis.place_report import Candidate
 from gpolicy.cluster.state import ClusterState
 from gpolicy.remedy.commands import Absence
-from gpolicy.remedy.saved_remedy import Move, Words
+from gpolicy.remedy.saved_remedy import CommandWords, Move
 
 _SOFT: Final = {item.key for item in (Cause.TAGS, Cause.RESERVE, Cause.VCPU_RATIO, Cause.SPINDLE_RATIO)}
 
@@ -36,7 +36,7 @@ class EvacuationRequest:
     targets: tuple[str, ...] = ()
     mode: EvacuationMode = EvacuationMode.ALL
     ignore_soft_errors: bool = False
-    declared: bool = False
+    resource_model: bool = False
     rate: int = 60
 
 
@@ -71,10 +71,10 @@ class Job(Move):
 
     template: str
     copied: int
-    does: Words
+    does: CommandWords
 
     @property
-    def steps(self) -> tuple[tuple[str, Words], ...]:
+    def steps(self) -> tuple[tuple[str, CommandWords], ...]:
         """What each command does, and its words."""
         return tuple(zip(self.does, (command.argv or () for command in self.commands), strict=True))
 

@@ -29,7 +29,7 @@ from gpolicy.printable import some
 from gpolicy.progress import Stop, Tell, silent
 from gpolicy.remedy.moving import copied_by
 from gpolicy.remedy.remedy import begin_remedy
-from gpolicy.remedy.saved_remedy import Words
+from gpolicy.remedy.saved_remedy import CommandWords
 from gpolicy.what_if.load import elsewhere
 
 _OF_MIGRATION: Final = (MIGRATION_PREFIX, ALLOW_MIGRATION_PREFIX)
@@ -47,7 +47,7 @@ def find_waves(
     if figures of its nodes are missing.
     """
     stop = stop or Stop()
-    loaded = load_state(state, declared=request.declared)
+    loaded = load_state(state, resource_model=request.resource_model)
     chosen, notes = list(state.nodes), list(loaded.notes)
     named = set[str]()
     if request.nodes is not None or request.group is not None:
@@ -83,7 +83,7 @@ def find_waves(
         hroller_fails=fails,
         halted_softly=softly,
         exhaustive=exhaustive,
-        notes=(*basis_notes(loaded.settled, loaded.whole.cluster, declared=request.declared), *notes),
+        notes=(*basis_notes(loaded.settled, loaded.whole.cluster, resource_model=request.resource_model), *notes),
         what_if=state.supposed,
         unknown=loaded.settled.unknown,
     )
@@ -221,7 +221,7 @@ def _begin_clearing(state: ClusterState, request: EvacuationRequest, old: Collec
     tags = frozenset(tag for tag in state.cluster.tags if not tag.startswith(_OF_MIGRATION))
     nodes = {name: replace(node, drained=False) for name, node in state.nodes.items()}
     bare = replace(state, cluster=replace(state.cluster, tags=tags), nodes=nodes)
-    beginning = begin_remedy(bare, load_state(bare, declared=request.declared))
+    beginning = begin_remedy(bare, load_state(bare, resource_model=request.resource_model))
     layout = beginning.before.layout
     places = [(index, state.nodes[node.facts.name]) for index, node in layout.nodes.items()]
     observed = [(item, state.instances[item.name]) for item in layout.instances.values() if not item.forthcoming]
@@ -261,7 +261,7 @@ def _wave(state: ClusterState, clearing: Clearing, here: Cleared, waits: str, up
     start = clearing.start
     names = [clearing.name(index) for index in sorted(here.closed)]
     out = _jobs(state, here.moved.values(), start.nodes)
-    cleared, commands = state, list[Words]()
+    cleared, commands = state, list[CommandWords]()
     if upgrade is not None:
         nodes = dict(state.nodes)
         for name in names:

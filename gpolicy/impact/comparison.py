@@ -107,13 +107,13 @@ class LoadedSides:
     def declared(self) -> LoadedSides:
         """The same states, counted by what is declared."""
         known = (*self.before.clusters, *self.after.clusters)
-        return _load_sides(self.sides, like=known, declared=True) if self.declares else self
+        return _load_sides(self.sides, like=known, resource_model=True) if self.declares else self
 
 
-def _load_sides(compared: Sides, *, like: Sequence[CountedCluster] = (), declared: bool = False) -> LoadedSides:
+def _load_sides(compared: Sides, *, like: Sequence[CountedCluster] = (), resource_model: bool = False) -> LoadedSides:
     """Load both states; `like` and `declared` are those of `load_state`."""
-    old = load_state(compared.before, like=like, declared=declared)
-    new = load_state(compared.after, like=(*like, *old.clusters), declared=declared)
+    old = load_state(compared.before, like=like, resource_model=resource_model)
+    new = load_state(compared.after, like=(*like, *old.clusters), resource_model=resource_model)
     groups, unavailable = [], {}
     for match in compared.groups:
         why = old.settled.unknown.get(match.before or "") or new.settled.unknown.get(match.after or "")

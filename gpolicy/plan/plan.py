@@ -10,7 +10,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, NamedTuple
 
 from gpolicy import __version__
 from gpolicy.cluster.state import HIDDEN_BY_RAPI, ClusterState
@@ -109,16 +109,22 @@ def _misfits(difference: Difference) -> list[Finding]:
     return [item for item in difference.findings if item.code != OTHER_CLUSTER.code]
 
 
-def _stepping(
-    policy: Policy, state: ClusterState, difference: Difference
-) -> tuple[list[Step], list[Objection], dict[str, Observed], frozenset[str]]:
-    """Return the steps, what none can do, the objects that they touch as read, and the nodes that cannot go back."""
-    changes, seen = difference.changes, observed(state, touched(difference.changes))
-    objects, staying = {name: item.values for name, item in seen.items()}, nodes_that_stay(changes, state)
+class _Stepping(NamedTuple):
+    """The steps, what none can do, the objects that they touch as read, and the nodes that cannot be moved back."""
+
+    steps: list[Step]
+    impossible: list[Objection]
+    observed: dict[str, Observed]
+    staying: frozenset[str]
+
+
+def _stepping(policy: Policy, state: ClusterState, difference: Difference) -> _Stepping:
+    planned, seen = difference.changes, observed(state, touched(difference.changes))
+    objects, staying = {name: item.values for name, item in seen.items()}, nodes_that_stay(planned, state)
     basis = StepBasis(objects=objects, gaps=state.unreadable, staying=staying)
     errors = any(finding.severity is Severity.ERROR for finding in _misfits(difference))
     release = release_of(state.software_version) or policy.version
-    return *make_steps([] if errors else changes, basis, release), seen, staying
+    return _Stepping(*make_steps([] if errors else planned, basis, release), seen, staying)
 
 
 def _partial(
@@ -140,8 +146,8 @@ def _partial(
 
 def objections_to_plan(prospect: Prospect, state: ClusterState) -> dict[str, list[Objection]]:
     """Return what the built-in guards have against the plan that does this to the cluster in `state`."""
-    _, impossible, _, _ = _stepping(prospect.policy, state, prospect.difference)
-    return objections(outlook(prospect, impossible))
+    stepping = _stepping(prospect.policy, state, prospect.difference)
+    return objections(outlook(prospect, stepping.impossible))
 
 
 def make_plan(
@@ -164,19 +170,19 @@ def make_plan(
         changes.check_words("exclude", part.exclude, policy, state)
         keys, taken_along = changes.select(whole.changes, part)
         difference = _partial(policy, state, whole, part, keys)
-    steps, impossible, seen, staying = _stepping(policy, state, difference)
+    stepping = _stepping(policy, state, difference)
     terms = terms_of(policy, whole.desired)
     prospect = Prospect(policy, difference, *before_and_after(state, difference.changes, terms))
     plan = replace(
         refused_plan(policy, state, _misfits(difference)),
         state_digest_rapi=state_digest(state, besides=HIDDEN_BY_RAPI),
-        observed=seen,
-        staying=tuple(sorted(staying)),
+        observed=stepping.observed,
+        staying=tuple(sorted(stepping.staying)),
         gaps=state.unreadable,
         changes=tuple(difference.changes),
-        steps=tuple(steps),
+        steps=tuple(stepping.steps),
         terms=terms,
-        guards=tuple(judge(outlook(prospect, impossible), allowed)),
+        guards=tuple(judge(outlook(prospect, stepping.impossible), allowed)),
         unreadable=tuple(difference.unreadable),
         part=part,
         left_out=left_out(whole.changes, set(map(changes.key_of, difference.changes))),

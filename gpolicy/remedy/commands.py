@@ -26,7 +26,7 @@ from gpolicy.plan.effects import Effect, effect_words
 from gpolicy.printable import count
 from gpolicy.remedy.faults import Layout, shortage
 from gpolicy.remedy.moving import Movers, Trial
-from gpolicy.remedy.saved_remedy import Move, SavedRemedy, Words, command_of
+from gpolicy.remedy.saved_remedy import CommandWords, Move, SavedRemedy, command_of
 from gpolicy.render.script import name_for_script, script_environment
 
 MOST_AT_ONCE = 4
@@ -96,11 +96,11 @@ def downtime(step: Balanced, state: ClusterState) -> str:
 class Absence:
     """Nodes that are away for a while: moves `out` and commands `first` come before, `last` and moves `back` after."""
 
-    nodes: Words
+    nodes: CommandWords
     out: Sequence[Move]
     back: Sequence[Move]
-    first: tuple[Words, ...]
-    last: tuple[Words, ...]
+    first: tuple[CommandWords, ...]
+    last: tuple[CommandWords, ...]
 
 
 def moves_script(remedy: SavedRemedy, again: str = "", absences: Sequence[Absence] = ()) -> str:

@@ -184,7 +184,7 @@ class _Known:
     candidates: list[PossibleMove] | None = None
 
 
-Part = tuple[int, bool]
+MovingPart = tuple[int, bool]
 """Moves of one instance, by its number: those that copy disks (true), or the others."""
 
 
@@ -194,10 +194,10 @@ class Trials:
 
     movers: Movers
     stop: Stop
-    _known: dict[Part, _Known] = field(default_factory=dict)
+    _known: dict[MovingPart, _Known] = field(default_factory=dict)
     _nodes: Mapping[int, Node] = field(default_factory=dict)
 
-    def candidates(self, layout: Layout, part: Part) -> list[PossibleMove]:
+    def candidates(self, layout: Layout, part: MovingPart) -> list[PossibleMove]:
         """Return the moves that may help, the best first."""
         known = self._of(layout, part)
         if known.candidates is None:
@@ -205,11 +205,11 @@ class Trials:
             known.candidates = self._judged(layout, known)
         return known.candidates
 
-    def move(self, part: Part, place: int) -> InstanceMove:
+    def move(self, part: MovingPart, place: int) -> InstanceMove:
         """Return a move by its place."""
         return self._known[part].moves[place]
 
-    def at(self, layout: Layout, part: Part, place: int) -> Trial | FailReason:
+    def at(self, layout: Layout, part: MovingPart, place: int) -> Trial | FailReason:
         """Return what the move at a place does, or why its nodes do not take the instance."""
         known = self._known[part]
         found = known.found[place]
@@ -228,7 +228,7 @@ class Trials:
         """Yield the moves of an instance that its nodes take."""
         return (found for _, found in self.all(layout, number) if isinstance(found, Trial))
 
-    def _of(self, layout: Layout, part: Part) -> _Known:
+    def _of(self, layout: Layout, part: MovingPart) -> _Known:
         self._follow(layout)
         number, copying = part
         item = layout.instances[number]

@@ -134,7 +134,7 @@ def find_remedy(  # noqa: PLR0913 (one parameter a choice)
     *,
     beginning: Beginning | None = None,
     rate: int,
-    declared: bool = False,
+    resource_model: bool = False,
     explain: bool = True,
     want: Want | None = None,
     settled: Settled | None = None,
@@ -151,10 +151,10 @@ def find_remedy(  # noqa: PLR0913 (one parameter a choice)
     """
     if beginning is None:
         tell("what is wrong")
-        beginning = begin_remedy(state, load_state(state, declared=declared, settled=settled))
+        beginning = begin_remedy(state, load_state(state, resource_model=resource_model, settled=settled))
     loaded, movers, before = beginning.loaded, beginning.movers, beginning.before
     start = before.layout
-    grounds = basis_notes(loaded.settled, loaded.whole.cluster, declared=True) if declared else []
+    grounds = basis_notes(loaded.settled, loaded.whole.cluster, resource_model=True) if resource_model else []
     search = Search(start, movers, stop or Stop(), tell)
     room, explain = None, explain and want is None
     if want is None:
@@ -366,13 +366,13 @@ ENOUGH_WORK: Final = 6_000
 """The work of all searches together: about half a second."""
 
 
-def count_after_moves(report: CapacityReport, state: ClusterState, *, declared: bool) -> CapacityReport:
+def count_after_moves(report: CapacityReport, state: ClusterState, *, resource_model: bool) -> CapacityReport:
     """Return `report` with what fits of each size after moves, and at most; the rest of a search is for the next size.
 
     `state` and `declared` are those that it was made of. What hail refuses altogether, and what fits more often than
     one may want, has neither.
     """
-    beginning = begin_remedy(state, load_state(state, declared=declared))
+    beginning = begin_remedy(state, load_state(state, resource_model=resource_model))
     sizes = sum(len(item.specs) for item in report.groups)
     left, groups = ENOUGH_WORK, []
     for item in report.groups:

@@ -12,7 +12,7 @@ from gpolicy.allocator.requests import connected
 from gpolicy.analysis.allocator_input import require
 from gpolicy.analysis.hail import as_reported
 from gpolicy.analysis.loaded_state import LoadedState
-from gpolicy.analysis.size_words import Words, read_words, split_count
+from gpolicy.analysis.size_words import SizeWords, read_words, split_count
 from gpolicy.analysis.wanted_instance import PlaceRequest, wanted_group, wanted_instance
 from gpolicy.cluster.terms import shared_limits
 from gpolicy.errors import ArgumentError, GpolicyError
@@ -27,7 +27,7 @@ class Want:
     """What must fit: so many instances, in the words of `gpolicy place`."""
 
     count: int
-    words: Words
+    words: SizeWords
     text: str
 
 

@@ -56,7 +56,7 @@ def command_of(argv: tuple[str, ...]) -> Command:
 def is_move(argv: Sequence[str], instance: str) -> bool:
     """Whether `argv` is, word by word, a command that remedies and evacuations have for moves of `instance`."""
     verb = argv[1] if len(argv) > 1 else ""
-    force: Words = () if verb == "replace-disks" else ("-f",)
+    force: CommandWords = () if verb == "replace-disks" else ("-f",)
     force += AS_HAIL if verb == "migrate" and {*AS_HAIL} <= {*argv} else ()
     where = ("-n", argv[-2]) if verb in _WITH_TARGET and len(argv) == 5 + len(force) else ()
     if not where and verb not in _WITHOUT_TARGET:
@@ -64,7 +64,7 @@ def is_move(argv: Sequence[str], instance: str) -> bool:
     return (*argv,) == ("gnt-instance", verb, *force, *where, instance)
 
 
-Words = tuple[str, ...]
+CommandWords = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,14 +86,14 @@ class Move:
 
     job_set: int = 0
     instance: str
-    nodes_before: Words
-    nodes_after: Words
+    nodes_before: CommandWords
+    nodes_after: CommandWords
     commands: tuple[Command, ...]
     back: tuple[Command, ...] = ()
     no_way_back: str = ""
 
     @property
-    def places(self) -> list[Words]:
+    def places(self) -> list[CommandWords]:
         """The nodes of the instance before and after each command."""
         found = [self.nodes_before]
         for argv in (command.argv or () for command in self.commands):
@@ -137,7 +137,7 @@ class SavedRemedy(Procedure):
     noun: ClassVar[str] = "remedy"
 
     supposed: Supposed | None = None
-    residents: Mapping[str, Words] = field(default_factory=dict)
+    residents: Mapping[str, CommandWords] = field(default_factory=dict)
     moves: tuple[Move, ...] = ()
 
     @property
@@ -180,13 +180,13 @@ def nodes_of(moves: Iterable[Move]) -> list[str]:
     return list(dict.fromkeys(name for move in moves for place in move.places for name in place))
 
 
-def residents_of(seen: Contents, nodes: Iterable[str]) -> dict[str, Words]:
+def residents_of(seen: Contents, nodes: Iterable[str]) -> dict[str, CommandWords]:
     """Return the instances on each of `nodes`, sorted; disks for another node count."""
     moves = (Effect(item, NODES, None, values.get(NODES)) for item, values in seen.items())
     return moved_residents(dict.fromkeys(nodes, ()), moves)
 
 
-def moved_residents(residents: Mapping[str, Words], done: Iterable[Effect]) -> dict[str, Words]:
+def moved_residents(residents: Mapping[str, CommandWords], done: Iterable[Effect]) -> dict[str, CommandWords]:
     """Return the instances on each node after the moves `done`, in their order."""
     found = {node: set(names) for node, names in residents.items()}
     for effect in done:
@@ -231,7 +231,7 @@ def _stuck(moves: Sequence[Move]) -> dict[int, str]:
     return found
 
 
-def _title(argv: Words, before: Words, after: Words, *, up: bool) -> str:
+def _title(argv: CommandWords, before: CommandWords, after: CommandWords, *, up: bool) -> str:
     name = argv[-1]
     match argv[1]:
         case "replace-disks":
@@ -342,7 +342,7 @@ def _wrong(move: Move) -> Iterator[str]:
 
 def _contradictions(moves: Sequence[Move], remedy: SavedRemedy) -> Iterator[str]:
     """Yield why no remedy has these moves for the observed objects."""
-    here: dict[str, Words] = {}
+    here: dict[str, CommandWords] = {}
     instances = [f"instance/{move.instance}" for move in moves]
     nodes = nodes_of(moves)
     expected = {*instances, *(f"node/{name}" for name in nodes)}

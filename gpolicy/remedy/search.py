@@ -22,7 +22,7 @@ from gpolicy.analysis.losses import Homeless
 from gpolicy.printable import count
 from gpolicy.progress import Stop, Tell, until_stopped
 from gpolicy.remedy.faults import RATIOS, Fault, Layout, lack
-from gpolicy.remedy.moving import ANY_MOVE, MoveKey, Movers, Part, Trial, Trials, copied_by, key_of
+from gpolicy.remedy.moving import ANY_MOVE, MoveKey, Movers, MovingPart, Trial, Trials, copied_by, key_of
 
 MOST_TRIALS: Final = 20_000
 """How many second moves a search tries where no single one helps."""
@@ -131,7 +131,7 @@ class Search:
         return ()
 
     def _best_of_equal(
-        self, layout: Layout, queue: list[_Waiting], offers: Sequence[tuple[MoveKey, Part]]
+        self, layout: Layout, queue: list[_Waiting], offers: Sequence[tuple[MoveKey, MovingPart]]
     ) -> Trial | None:
         """Take candidates of the least key from the queue; return the one with the best score that is safe."""
         key, equal = queue[0].key, list[tuple[int, int]]()
@@ -167,9 +167,9 @@ class Search:
                     return trial
         return None
 
-    def _offers(self, layout: Layout) -> list[tuple[MoveKey, Part]]:
+    def _offers(self, layout: Layout) -> list[tuple[MoveKey, MovingPart]]:
         """Return the moves of the instances concerned, with the least disk (MiB) that they copy for a unit they end."""
-        found: list[tuple[MoveKey, Part]] = []
+        found: list[tuple[MoveKey, MovingPart]] = []
         for number in self._concerned(layout):
             item = layout.instances[number]
             most = self.movers.most_units(layout, item)

@@ -193,7 +193,7 @@ class Picture:
         return 1
 
 
-Part = Table | Entries | Findings | Picture
+SectionPart = Table | Entries | Findings | Picture
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +208,7 @@ class Section:
 
     key: str
     title: str
-    parts: Sequence[Part] = ()
+    parts: Sequence[SectionPart] = ()
     notes: tuple[str, ...] = ()
     _: KW_ONLY
     weight: Weight = Weight.CHANGED

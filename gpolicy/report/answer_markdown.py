@@ -138,7 +138,7 @@ def _rows_of(table: answer.Table, importance: int, summary: str = "") -> Block:
     )
 
 
-def _open(part: answer.Part) -> Iterator[Block]:
+def _open(part: answer.SectionPart) -> Iterator[Block]:
     """Yield the blocks of a part, open or folded by its weight."""
     match part:
         case answer.Table(weight=answer.Weight.SAME | answer.Weight.DETAIL):

@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Final
 
 from gpolicy.printable import Painter, Tone, as_text, columns, printable, without_colour, wrapped
-from gpolicy.report.answer import Answer, Entries, Findings, Part, Section, Table, Weight, plain_text
+from gpolicy.report.answer import Answer, Entries, Findings, Section, SectionPart, Table, Weight, plain_text
 from gpolicy.report.findings_text import findings_text
 from gpolicy.report.forms import Display
 
@@ -122,7 +122,7 @@ class _Writer:
         for note in section.notes:
             yield from self.prose(note, inner)
 
-    def part(self, part: Part, indent: str, *, never_cut: bool, titled: bool) -> Iterator[str]:
+    def part(self, part: SectionPart, indent: str, *, never_cut: bool, titled: bool) -> Iterator[str]:
         match part:
             case Findings():
                 lines = findings_text(part.findings, part.sources, colour=self.display.colour).splitlines()

@@ -16,7 +16,7 @@ from gpolicy.plan.plan import ANSWER
 from gpolicy.printable import Tone, count, printable, some
 from gpolicy.provenance import Provenance
 from gpolicy.report import answer_html, answer_markdown, answer_text
-from gpolicy.report.answer import NOTHING, Answer, Cell, Figure, Findings, Name, Page, Part, Section, Table
+from gpolicy.report.answer import NOTHING, Answer, Cell, Figure, Findings, Name, Page, Section, SectionPart, Table
 from gpolicy.report.answer_file import answer_data, read_answer
 from gpolicy.report.forms import LEAST_BUDGET, Display, render
 from gpolicy.report.growth_section import growth_of_all
@@ -216,7 +216,7 @@ def less_shared(reports: Sequence[ClusterReport]) -> list[ClusterReport]:
     """Return the reports without the findings that several of the clusters have."""
     shared = _shared_findings(reports)
 
-    def less(part: Part) -> Part:
+    def less(part: SectionPart) -> SectionPart:
         if not isinstance(part, Findings):
             return part
         return replace(part, findings=[finding for finding in part.findings if finding not in shared])

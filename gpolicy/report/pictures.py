@@ -38,7 +38,7 @@ _LOWEST: Final = HEIGHT - _BOTTOM - 2.0  # of a label's line
 MOST_PICTURES: Final = 12
 
 
-Bounds = tuple[int, int, int, int]
+Edges = tuple[int, int, int, int]
 """Least and most memory, least and most disk (MiB)."""
 
 
@@ -52,7 +52,7 @@ class Box:
     height: float
     kind: str
     label: str
-    bounds: Bounds
+    bounds: Edges
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ def spec_pictures(sides: Sides, renamed: Mapping[str, str], verdicts: Mapping[st
     fine.
     """
     before, after = sides.before, sides.after
-    alike: dict[tuple[tuple[Bounds, ...], tuple[Bounds, ...]], list[str]] = {}
+    alike: dict[tuple[tuple[Edges, ...], tuple[Edges, ...]], list[str]] = {}
     for name, group in after.groups.items():
         old = before.groups.get(renamed.get(name, name))
         now, then = _pairs(old.effective) if old else (), _pairs(group.effective)
@@ -120,7 +120,7 @@ def _pair_names(groups: Sequence[str], names: PairNames, pairs: int) -> list[str
     return next((found for found in shown if found != nameless), nameless)
 
 
-def _pairs(values: Values) -> tuple[Bounds, ...]:
+def _pairs(values: Values) -> tuple[Edges, ...]:
     with suppress(GpolicyError):
         pairs = policy_of(values, "").minmax
         return tuple((one.min.memory, one.max.memory, one.min.disk_size, one.max.disk_size) for one in pairs)
@@ -129,8 +129,8 @@ def _pairs(values: Values) -> tuple[Bounds, ...]:
 
 def _picture(
     groups: tuple[str, ...],
-    now: tuple[Bounds, ...],
-    then: tuple[Bounds, ...],
+    now: tuple[Edges, ...],
+    then: tuple[Edges, ...],
     names: Sequence[str],
     instances: Sequence[LiveInstance],
     verdicts: Mapping[str, str],
@@ -161,7 +161,7 @@ def _picture(
     )
 
 
-def _box(across: _Axis, upward: _Axis, bounds: Bounds, kind: str, label: str) -> Box:
+def _box(across: _Axis, upward: _Axis, bounds: Edges, kind: str, label: str) -> Box:
     least_memory, most_memory, least_disk, most_disk = bounds
     left, right = _widened(across.at(least_memory), across.at(most_memory))
     top, bottom = _widened(upward.at(most_disk), upward.at(least_disk))

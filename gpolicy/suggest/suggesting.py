@@ -137,7 +137,7 @@ class _Maker:
         ground, volume = grounds.ground(template, notes, exclusive=dedicated)
         empty = emptied(self.data, ground.volume)
         kinds = grounds.kinds(empty, template, ratio, notes)
-        bounds: suggestion.Bounds = self.request.bounds or ("fixed" if dedicated else "ranges")
+        bounds: suggestion.BoundsKind = self.request.bounds or ("fixed" if dedicated else "ranges")
         tiles = grounds.tiles(kinds, ground)
         choices: tuple[suggestion.Choice, ...] = ()
         now = replace(self.counted, template=template)

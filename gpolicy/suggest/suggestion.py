@@ -25,7 +25,7 @@ from gpolicy.ganeti.amounts import SIZE_STEP_MIB as STEP, round_size
 from gpolicy.ganeti.vocabulary import MAX_DISKS, MAX_NICS, Values
 from gpolicy.suggest.tiling import Amounts, Ground, Tiling
 
-Bounds = Literal["fixed", "ranges"]
+BoundsKind = Literal["fixed", "ranges"]
 """fixed: an instance has one of the sizes, within a few percent. ranges: it may also be smaller."""
 
 
@@ -42,7 +42,7 @@ class SuggestRequest:
 
     template: str | None = None
     divisors: tuple[int, ...] | None = None
-    bounds: Bounds | None = None
+    bounds: BoundsKind | None = None
     vcpu_ratio: float | None = None
     margin: float = 1.0
     volume: int | None = None
@@ -182,7 +182,7 @@ class Suggestion:
     template: DiskTemplate
     exclusive: bool
     ground: Ground
-    bounds: Bounds
+    bounds: BoundsKind
     vcpu_ratio: float
     writes_ratio: bool
     values: Values
@@ -263,7 +263,7 @@ _SLACK: Final = 0.04
 
 
 def pairs(
-    found: Tiling, bounds: Bounds, today: InstancePolicy, spindle_use: Mapping[int, int], volume: int | None
+    found: Tiling, bounds: BoundsKind, today: InstancePolicy, spindle_use: Mapping[int, int], volume: int | None
 ) -> dict[int, SpecPair]:
     """Return the pair of each size by its divisor, biggest first.
 

@@ -301,7 +301,7 @@ def _cluster(
         raise CannotRunError("such limits apply to the nodes of one group: which one?", scenario.span, hint=hint)
     template = question.template.value if question.template else None
     state, declared = limited(state, limits), question.resource_model
-    loaded = load_to_count(state, group, template=template, declared=declared, weights=weights)
+    loaded = load_to_count(state, group, template=template, resource_model=declared, weights=weights)
     if group is None and (loaded.settled.unknown or loaded.limits_differ):
         reason = "; ".join(not_known({name: why.reason for name, why in loaded.settled.unknown.items()}))
         raise CannotRunError(reason or "the groups have different limits", scenario.span, hint=hint)

@@ -26,7 +26,7 @@ from gpolicy.progress import Working, quietly
 if TYPE_CHECKING:
     from gpolicy.allocator.cluster_score import Weights
     from gpolicy.analysis.basis import Settled
-    from gpolicy.analysis.size_words import PairNames, Words
+    from gpolicy.analysis.size_words import PairNames, SizeWords
     from gpolicy.checking.rule import Hit
     from gpolicy.resolve.desired import Desired
     from gpolicy.show.effective_policy import EffectivePolicy
@@ -163,7 +163,7 @@ class OpenedCluster:
         """What is known of the state as the allocator's input, converted once for all questions that share it."""
         from gpolicy.analysis.basis import settle  # noqa: PLC0415
 
-        return settle(self.state, declared=self.resource_model)
+        return settle(self.state, resource_model=self.resource_model)
 
 
 def open_cluster(
@@ -196,7 +196,7 @@ def open_cluster(
 
         with working("supposing what the options say"):
             state = state if limits == NO_LIMITS else limited(state, limits)
-            state = suppose(state, what_if, names, declared=resource_model)
+            state = suppose(state, what_if, names, resource_model=resource_model)
     return OpenedCluster(state=state, names=names, limits=limits, resource_model=resource_model)
 
 
@@ -246,7 +246,7 @@ def count_capacity(
             names=cluster.names,
             limits=cluster.limits,
             weights=weights or WEIGHTS,
-            declared=cluster.resource_model,
+            resource_model=cluster.resource_model,
             other_values=other_values,
             tell=tell,
         )
@@ -256,7 +256,7 @@ def count_capacity(
 
     with working("looking for moves that make room"):
         state = limited(cluster.state, cluster.limits)
-        return count_after_moves(report, state, declared=cluster.resource_model)
+        return count_after_moves(report, state, resource_model=cluster.resource_model)
 
 
 def forecast_capacity(
@@ -278,12 +278,12 @@ def forecast_capacity(
     state = limited(cluster.state, cluster.limits)
     with working("reading snapshots") as tell:
         history = read_history(directory, observed, {node.name: node.group for node in state.nodes.values()}, at, tell)
-        return forecast(report, load_state(state, declared=cluster.resource_model), history, at)
+        return forecast(report, load_state(state, resource_model=cluster.resource_model), history, at)
 
 
 def place_instance(
     cluster: OpenedCluster,
-    request: Words | Sequence[str],
+    request: SizeWords | Sequence[str],
     *,
     ignore_ipolicy: bool = False,
     weights: Weights | None = None,
@@ -297,10 +297,10 @@ def place_instance(
     For example, `place_instance(cluster, ["memory=4G", "vcpus=2", "disk=20G"]).nodes` are the chosen nodes.
     """
     from gpolicy.analysis.placing import place  # noqa: PLC0415
-    from gpolicy.analysis.size_words import Words, read_words  # noqa: PLC0415
+    from gpolicy.analysis.size_words import SizeWords, read_words  # noqa: PLC0415
     from gpolicy.what_if.supposing import full_name  # noqa: PLC0415
 
-    words = request if isinstance(request, Words) else read_words(request)
+    words = request if isinstance(request, SizeWords) else read_words(request)
     with working("trying every node and what would fit"):
         asked = words.on(cluster.state, cluster.names)
         if asked.nodes is not None:
@@ -308,7 +308,9 @@ def place_instance(
         asked = replace(asked, ignore_ipolicy=ignore_ipolicy, weights=weights or asked.weights)
         names, limits, declared = cluster.names, cluster.limits, cluster.resource_model
         known = cluster.settled
-        return place(cluster.state, asked, names=names, limits=limits, declared=declared, instead=True, settled=known)
+        return place(
+            cluster.state, asked, names=names, limits=limits, resource_model=declared, instead=True, settled=known
+        )
 
 
 def suggest_sizes(
@@ -370,13 +372,13 @@ def find_evacuation(
 ) -> gpolicy.EvacuationReport:
     """Return what moves where, by hail's own evacuation, to empty nodes or a group, and what stays.
 
-    The cluster's `resource_model` goes before `declared` of the request. What is left when `stop` ends the search
+    The `resource_model` of the cluster goes before that of the request. What is left when `stop` ends the search
     stays. Raise RequestError for a request without sense on this cluster.
     """
     from gpolicy.evacuate.evacuating import find_evacuation as find  # noqa: PLC0415
 
     with working("asking hail") as tell:
-        return find(cluster.state, replace(request, declared=cluster.resource_model), tell, stop)
+        return find(cluster.state, replace(request, resource_model=cluster.resource_model), tell, stop)
 
 
 def find_waves(
@@ -396,7 +398,7 @@ def find_waves(
     from gpolicy.evacuate.in_turn import find_waves as find  # noqa: PLC0415
 
     with working("looking for waves") as tell:
-        return find(cluster.state, replace(request, declared=cluster.resource_model), tell, stop)
+        return find(cluster.state, replace(request, resource_model=cluster.resource_model), tell, stop)
 
 
 def find_remedy(
@@ -416,7 +418,7 @@ def find_remedy(
     from gpolicy.remedy.remedy import find_remedy as find  # noqa: PLC0415
     from gpolicy.remedy.room import read_want  # noqa: PLC0415
 
-    state, names, declared = cluster.state, cluster.names, cluster.resource_model
+    state, names, by_model = cluster.state, cluster.names, cluster.resource_model
     wanted, known = None if want is None else read_want(want), cluster.settled
     with working("looking for moves") as tell:
-        return find(state, names, rate=rate, declared=declared, want=wanted, settled=known, stop=stop, tell=tell)
+        return find(state, names, rate=rate, resource_model=by_model, want=wanted, settled=known, stop=stop, tell=tell)

@@ -98,7 +98,7 @@ class Preview:
         return frozenset(task.key for task in self.intention.tasks) if self.intention else frozenset()
 
 
-Words = Callable[[GpolicyError], tuple[str, str | None]]
+ErrorText = Callable[[GpolicyError], tuple[str, str | None]]
 """Gives message and hint of an error."""
 
 Carry = Callable[[ClusterPlan, Callable[[Intention], bool], StopRequests], FinalLook | None]
@@ -132,7 +132,7 @@ class RolloutRequest:
     watch: Callable[[Sequence[str]], Watcher] = lambda _: Watcher()
     carry: Carry = carry_quietly
     working: Working = quietly
-    words: Words = lambda error: (error.message, error.hint)
+    words: ErrorText = lambda error: (error.message, error.hint)
 
     @property
     def journal_file(self) -> Path:
@@ -229,7 +229,7 @@ def _with_policy(path: Path, plan: Plan, state: ClusterState, whole: RolloutRequ
     return replace(found, troubles=tuple(f"{item.object} {item.name} is not as the policy declares" for item in drift))
 
 
-def outcome_of(error: GpolicyError | OSError, words: Words) -> RunResult:
+def outcome_of(error: GpolicyError | OSError, words: ErrorText) -> RunResult:
     """Return how a run ended that this error ended."""
     if isinstance(error, GpolicyError):
         message, hint = words(error)

@@ -69,7 +69,7 @@ def failed_over(state: ClusterState, lost: Collection[str]) -> tuple[ClusterStat
 
 
 def restarted(
-    state: ClusterState, lost: Sequence[str], homeless: Sequence[str], *, declared: bool = False
+    state: ClusterState, lost: Sequence[str], homeless: Sequence[str], *, resource_model: bool = False
 ) -> ClusterState:
     """Return `state` with those of the `homeless` instances on shared storage on the nodes that hail gives them.
 
@@ -82,7 +82,7 @@ def restarted(
         return state
     fresh = {name: replace(state.instances[name], oper_ram=None) for name in shared}
     state = replace(state, instances={**state.instances, **fresh})
-    settled, cluster = hails_cluster(offline(state, lost), declared=declared)
+    settled, cluster = hails_cluster(offline(state, lost), resource_model=resource_model)
     if settled.hail.failure:
         return state
     wanted = [index for index, item in cluster.instances.items() if item.name in fresh]

@@ -223,7 +223,7 @@ def nodes_and_instances(
 
 
 def suppose(
-    state: ClusterState, what_if: WhatIf, names: PairNames | None = None, *, declared: bool = False
+    state: ClusterState, what_if: WhatIf, names: PairNames | None = None, *, resource_model: bool = False
 ) -> ClusterState:
     """Return the cluster as it would be, with the suppositions in words (`ClusterState.supposed`).
 
@@ -232,7 +232,7 @@ def suppose(
     the policy's sizes; `declared` is that of `settle`. Raise RequestError for a supposition that is impossible,
     GpolicyError where instances do not fit.
     """
-    for step in _steps(what_if, names or PairNames(), declared=declared):
+    for step in _steps(what_if, names or PairNames(), resource_model=resource_model):
         state, said = step(state)
         state = replace(state, supposed=(*state.supposed, said))
     return state
@@ -241,15 +241,15 @@ def suppose(
 Step = Callable[[ClusterState], tuple[ClusterState, str]]
 
 
-def _steps(what_if: WhatIf, names: PairNames, *, declared: bool) -> Iterator[Step]:
+def _steps(what_if: WhatIf, names: PairNames, *, resource_model: bool) -> Iterator[Step]:
     yield from (partial(_more_nodes, item, item.like) for item in what_if.more if item.like is not None)
     yield from (partial(_move, item) for item in what_if.moves)
     yield from (partial(_upgrade, item) for item in what_if.upgrades)
     yield from (partial(_offline, words) for words in what_if.offline)
-    yield from (partial(_lost, words, declared=declared) for words in what_if.lost)
+    yield from (partial(_lost, words, resource_model=resource_model) for words in what_if.lost)
     yield from (partial(_less, words) for words in what_if.less)
     more = (item for item in what_if.more if item.spec is not None)
-    yield from (partial(_instances, item, item.spec or "", names, declared=declared) for item in more)
+    yield from (partial(_instances, item, item.spec or "", names, resource_model=resource_model) for item in more)
 
 
 def _more_nodes(more: More, like: str, state: ClusterState) -> tuple[ClusterState, str]:
@@ -287,10 +287,10 @@ def _offline(words: str, state: ClusterState) -> tuple[ClusterState, str]:
     return load.offline(state, nodes), f"{some(nodes)} offline"
 
 
-def _lost(words: str, state: ClusterState, *, declared: bool) -> tuple[ClusterState, str]:
+def _lost(words: str, state: ClusterState, *, resource_model: bool) -> tuple[ClusterState, str]:
     nodes = matching("lost", words, state.nodes, "node")
     state, homeless = load.failed_over(state, set(nodes))
-    state = load.offline(load.restarted(state, nodes, homeless, declared=declared), nodes)
+    state = load.offline(load.restarted(state, nodes, homeless, resource_model=resource_model), nodes)
     stay = [name for name in homeless if state.instances[name].primary_node in nodes]
     return state, f"{some(nodes)} lost{f' (without failover of {some(stay, 3)})' if stay else ''}"
 
@@ -317,12 +317,12 @@ def spec_instance(state: ClusterState, more: More, group: str, names: PairNames)
 
 
 def _instances(
-    more: More, spec: str, names: PairNames, state: ClusterState, *, declared: bool
+    more: More, spec: str, names: PairNames, state: ClusterState, *, resource_model: bool
 ) -> tuple[ClusterState, str]:
     group = _group_for(more, state)
     _check_number("instances", more.count, state.instances, MOST_INSTANCES)
     title, wanted = spec_instance(state, more, group, names)
-    counted = load_state(state, template=wanted.template, declared=declared, group=group).groups[group]
+    counted = load_state(state, template=wanted.template, resource_model=resource_model, group=group).groups[group]
     if (refusal := counted.refusal(wanted)) is not None:
         raise ArgumentError(f"with: {with_bound(title)} in group {group}: {refusal.sentence}")
     placed = counted.place(counted.initial, wanted, more.count)

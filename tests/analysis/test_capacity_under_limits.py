@@ -154,10 +154,10 @@ def test_declared_resources_replace_measured_ones() -> None:
     state = cluster()
     own: Values = {**state.cluster.own, ("enabled_hypervisors",): ["kvm"], ("hv_state", "kvm", "mem_node"): 8192}
     state = replace(state, cluster=replace(state.cluster, own=own), unreadable=())
-    half = capacity(state, template="plain", declared=True).groups[0]
+    half = capacity(state, template="plain", resource_model=True).groups[0]
     assert half.specs[0].fits == 3  # one of 4 GiB on each node but the one that may fail
     assert capacity(state, template="plain").groups[0].specs[0].fits > 3
-    nothing = capacity(replace(cluster(), unreadable=()), template="plain", declared=True)
+    nothing = capacity(replace(cluster(), unreadable=()), template="plain", resource_model=True)
     assert nothing.notes == ("hv_state and disk_state declare nothing that counts, so these are the measured numbers",)
     with pytest.raises(GpolicyError, match="not known: hv_state and disk_state"):
-        capacity(replace(cluster(), unreadable=HIDDEN_BY_RAPI), declared=True)
+        capacity(replace(cluster(), unreadable=HIDDEN_BY_RAPI), resource_model=True)

@@ -133,9 +133,9 @@ def test_the_defaults_that_ganeti_fills_in_declare_nothing_but_those_of_the_poli
         cpu_node=1,
     )
     state = replace(state, nodes={name: replace(node, resources=measured) for name, node in state.nodes.items()})
-    by_ganeti = capacity(under(state, tmp_path, CLUSTER), declared=True)
+    by_ganeti = capacity(under(state, tmp_path, CLUSTER), resource_model=True)
     assert (by_ganeti.basis.kind, by_ganeti.groups[0].standard.fits) == (BasisKind.MEASURED, 13)  # 56 GiB, not all
-    by_policy = capacity(under(state, tmp_path, f"{CLUSTER}hv_state: {{fake: {{mem_node: 0}}}}\n"), declared=True)
+    by_policy = capacity(under(state, tmp_path, f"{CLUSTER}hv_state: {{fake: {{mem_node: 0}}}}\n"), resource_model=True)
     assert (by_policy.basis.kind, by_policy.groups[0].standard.fits) == (BasisKind.MIXED, 15)  # all 64 GiB
     assert by_policy.notes == ("node1, node2: mem_node is declared as 0, reported as 8G",)
 
@@ -156,7 +156,7 @@ def test_on_rapi_what_the_policy_of_this_run_declares_counts(tmp_path: Path) -> 
     state = replace(state, cluster=replace(state.cluster, own=own), nodes=nodes, unreadable=HIDDEN_BY_RAPI)
     after = under(state, tmp_path, CLUSTER + HV_STATE + GROUP)
     assert capacity(after).groups[0].standard.fits == 31  # what is measured: 128 GiB, of which some must stay free
-    assert capacity(after, declared=True).groups[0].standard.fits == 14
+    assert capacity(after, resource_model=True).groups[0].standard.fits == 14
 
 
 def volumes(*free: int) -> tuple[PhysicalVolume, ...]:

@@ -91,12 +91,12 @@ def silenced(state: ClusterState) -> ClusterState:
 
 def numbers(state: ClusterState, *, by_declaration: bool) -> dict[str, Any]:
     """Return all that is counted of a cluster."""
-    report = capacity(state, declared=by_declaration, limits=Limits(oversubscription=1.5))
-    loaded = load_state(state, declared=by_declaration)
+    report = capacity(state, resource_model=by_declaration, limits=Limits(oversubscription=1.5))
+    loaded = load_state(state, resource_model=by_declaration)
     placed: dict[str, Any] = {}
     for disk in ("plain", "drbd"):
         try:
-            found = place(state, PlaceRequest(name="new", template=disk), declared=by_declaration)
+            found = place(state, PlaceRequest(name="new", template=disk), resource_model=by_declaration)
             placed[disk] = (found.ok, found.group, found.nodes, found.candidates, found.info)
         except GpolicyError as error:
             placed[disk] = error.message
@@ -122,6 +122,6 @@ def test_declared_values_equal_to_the_measured_ones_change_no_number(place_of_ca
     stated = declared(measured)
     expected = numbers(measured, by_declaration=False)
     assert numbers(stated, by_declaration=True) == expected
-    assert load_state(stated, declared=True).basis().kind in (BasisKind.DECLARED, BasisKind.MEASURED)
+    assert load_state(stated, resource_model=True).basis().kind in (BasisKind.DECLARED, BasisKind.MEASURED)
     assert numbers(silenced(stated), by_declaration=False) == expected
     assert load_state(silenced(stated)).basis().kind in (BasisKind.DECLARED, BasisKind.MEASURED)

@@ -46,7 +46,7 @@ def test_clusters_with_different_resources_differ() -> None:
     again = load_state(state, like=loaded.clusters)
     assert again.clusters == loaded.clusters
     own: Values = {**state.cluster.own, ("enabled_hypervisors",): ["kvm"], ("hv_state", "kvm", "mem_total"): 1}
-    declared = load_state(replace(state, cluster=replace(state.cluster, own=own)), declared=True)
+    declared = load_state(replace(state, cluster=replace(state.cluster, own=own)), resource_model=True)
     assert not set(load_state(state, like=declared.clusters).clusters) & set(declared.clusters)
 
 

@@ -69,7 +69,7 @@ def disk(name: str, value: Value, group: str = "xenvg") -> Values:
 
 
 def resource_model(state: ClusterState) -> ResourceModel:
-    return resource_models([load_state(state)], [load_state(state, declared=True)], silent)[0]
+    return resource_models([load_state(state)], [load_state(state, resource_model=True)], silent)[0]
 
 
 def model(state: ClusterState, name: str = "a") -> NodeModel:

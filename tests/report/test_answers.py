@@ -23,8 +23,8 @@ from gpolicy.report.answer import (
     Findings,
     Line,
     Name,
-    Part,
     Section,
+    SectionPart,
     Style,
     Table,
     Weight,
@@ -238,7 +238,7 @@ def answer_full_of(text: str) -> Answer:
     line = Line(text=text, mark="+")
     entry = Entry(text=text, mark=text, name=text, under=(text, text), below=(line, Line(text=text, is_code=True)))
     finding = Finding("GP1", text, Severity.ERROR, text, Span(text, 1, 1, 1, 2), text)
-    parts: tuple[Part, ...] = (
+    parts: tuple[SectionPart, ...] = (
         table,
         *(Entries(of="thing", entries=(entry, entry), style=style) for style in Style),
         Findings(findings=(finding,), sources={}),

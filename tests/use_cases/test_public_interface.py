@@ -82,7 +82,7 @@ def test_a_policy_with_an_error_says_which(tmp_path: Path) -> None:
 @pytest.mark.parametrize("declared", [True, False])
 def test_an_evacuation_counts_as_the_cluster_was_opened(declared: bool) -> None:
     cluster = gpolicy.open_cluster(gpolicy.read_state(STATE), resource_model=declared)
-    assert gpolicy.find_evacuation(cluster, gpolicy.EvacuationRequest(nodes="node1")).asked.declared is declared
+    assert gpolicy.find_evacuation(cluster, gpolicy.EvacuationRequest(nodes="node1")).asked.resource_model is declared
 
 
 def test_the_examples_of_the_guide_run(

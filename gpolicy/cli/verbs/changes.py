@@ -117,7 +117,7 @@ def _planned(
     planned = gpolicy.plan_change(checked, state, request, working=working)
     policy, made, impact = checked.policy, planned.plan, planned.impact
     if not planned.errors:
-        _refuse_nothing(made, target)
+        _refuse_empty_part(made, target)
         made = replace(made, provenance=provenance_of(policy.files))
     places = {guard.name.value: guard.name.span for guard in policy.guards}
 
@@ -171,7 +171,7 @@ def _refuse_suppositions(request: gpolicy.PlanRequest, output: Path | None) -> N
         raise UsageError("what is supposed counts in the impact only", hint=hint)
 
 
-def _refuse_nothing(made: gpolicy.Plan, target: Target) -> None:
+def _refuse_empty_part(made: gpolicy.Plan, target: Target) -> None:
     """Raise UsageError for a part of a plan that leaves out every change; of several clusters, some need nothing."""
     if made.left_out and not made.changes and not target.several:
         changing = list(dict.fromkeys(item.object for item in made.left_out))

@@ -23,7 +23,7 @@ from gpolicy.json_values import json_text
 from gpolicy.progress import after_work
 
 if TYPE_CHECKING:
-    from gpolicy.suggest.suggestion import Bounds
+    from gpolicy.suggest.suggestion import BoundsKind
 
 verbs = typer.Typer()
 
@@ -250,7 +250,7 @@ def suggest(  # noqa: PLR0913 (one parameter an option)
     return run(work, clusters, policy, outputs, verb="suggest")
 
 
-def _bounds(name: str | None) -> Bounds | None:
+def _bounds(name: str | None) -> BoundsKind | None:
     match name:
         case None | "fixed" | "ranges":
             return name
