@@ -16,7 +16,7 @@ from gpolicy.checking.settings import Settings
 from gpolicy.checking.tags import Members, Tag, TaggedNode
 from gpolicy.cluster.state import ClusterObject, ClusterState, LiveGroup, LiveInstance
 from gpolicy.findings import NODES_LIKE, Finding, Role, Severity, Span
-from gpolicy.ganeti.vocabulary import MINMAX as MINMAX, Level, Path  # noqa: PLC0414 (for rules)
+from gpolicy.ganeti.vocabulary import MINMAX, Level, Path
 from gpolicy.policy.model import INHERIT, ClusterPolicy, Declared, GroupPolicy, Leaf, Leaves, Policy
 from gpolicy.policy.source_file import Pointer
 from gpolicy.resolve.desired import Desired, resolve

@@ -9,7 +9,7 @@ from typing import Final
 from gpolicy.checking.context import DISK_TEMPLATES, ENABLED_HYPERVISORS, VCPU_RATIO, Context
 from gpolicy.checking.pairs import Pair, amount, comparable
 from gpolicy.cluster.state import LiveNode, Resources
-from gpolicy.cluster.terms import VOLUME_GROUP as VOLUME_GROUP, VolumeSize, VolumeTerms  # noqa: PLC0414 (for rules)
+from gpolicy.cluster.terms import VOLUME_GROUP, VolumeSize, VolumeTerms
 from gpolicy.cluster.volume_pools import VolumePool, VolumePools, volume_pools
 from gpolicy.findings import Located, Related, Role, Span
 from gpolicy.ganeti.amounts import SIZE_STEP_MIB

@@ -16,6 +16,7 @@ from gpolicy.checking.context import (
 from gpolicy.checking.pairs import Pair, amount
 from gpolicy.checking.rule import Hit, Rule, When, error, hit, see, warning
 from gpolicy.cluster.state import LiveInstance
+from gpolicy.cluster.terms import VOLUME_GROUP
 from gpolicy.data import read_data
 from gpolicy.findings import NO_PLAN, Related, Role, RuleInfo, Span
 from gpolicy.ganeti.releases import release_of, unknown_release
@@ -24,7 +25,7 @@ from gpolicy.guessing import MOST_GUESSES, name_meant
 from gpolicy.policy.model import GroupPolicy, ends, is_glob, matches
 from gpolicy.printable import count, some
 from gpolicy.resolve.desired import NODE_IN_TWO_GROUPS, NODE_SETS_DISAGREE, OTHER_CLUSTER, RENAME_CLASH, UNKNOWN_NODE
-from gpolicy.rules.node_limits import METAVG, VOLUME_GROUP, pools_in
+from gpolicy.rules.node_limits import METAVG, pools_in
 from gpolicy.rules.shared import FILES, in_force, of_cluster
 
 _PLACES: Final[dict[Path, frozenset[str]]] = {

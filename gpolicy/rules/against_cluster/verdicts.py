@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from gpolicy.checking.context import DISK_TEMPLATES, EXCLUSIVE_STORAGE, MINMAX, Context
+from gpolicy.checking.context import DISK_TEMPLATES, EXCLUSIVE_STORAGE, Context
 from gpolicy.checking.pairs import amount
 from gpolicy.checking.rule import Hit, Same, When, error, hit, see, warning
 from gpolicy.findings import NO_PLAN, Finding, Located, Role, RuleParameter, Severity, Span
-from gpolicy.ganeti.vocabulary import Level, Path
+from gpolicy.ganeti.vocabulary import MINMAX, Level, Path
 from gpolicy.policy.kinds import BUILT_IN, Guard, Measure
 from gpolicy.printable import count, named, some
 from gpolicy.rules.node_limits import excesses_by_group, own_pool, promised_disk

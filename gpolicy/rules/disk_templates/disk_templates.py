@@ -4,11 +4,11 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any, Final
 
-from gpolicy.checking.context import DISK_TEMPLATES, ENABLED_TEMPLATES, MINMAX, Context
+from gpolicy.checking.context import DISK_TEMPLATES, ENABLED_TEMPLATES, Context
 from gpolicy.checking.rule import Hit, When, error, hit, information, see, warning
 from gpolicy.findings import REFUSED, Role
 from gpolicy.ganeti.parameters import parameter_at
-from gpolicy.ganeti.vocabulary import DISK_TEMPLATES as TEMPLATE_NAMES, Level, Path
+from gpolicy.ganeti.vocabulary import DISK_TEMPLATES as TEMPLATE_NAMES, MINMAX, Level, Path
 from gpolicy.policy.model import INHERIT, Declared, GroupPolicy, Leaf
 from gpolicy.printable import listed
 from gpolicy.rules.shared import HELPER, of_cluster

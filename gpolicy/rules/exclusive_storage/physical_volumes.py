@@ -9,7 +9,7 @@ from gpolicy.checking.context import DISK_TEMPLATES, EXCLUSIVE_STORAGE, VCPU_RAT
 from gpolicy.checking.pairs import amount
 from gpolicy.checking.rule import Hit, When, error, hit, information, see, warning
 from gpolicy.cluster.state import LiveNode
-from gpolicy.cluster.terms import MARGIN, RESERVED, VolumeTerms
+from gpolicy.cluster.terms import MARGIN, RESERVED, VOLUME_GROUP, VolumeTerms
 from gpolicy.cluster.volume_pools import VolumePool, matches
 from gpolicy.findings import Located, Related, Role, Span
 from gpolicy.ganeti.releases import release_key
@@ -18,7 +18,7 @@ from gpolicy.guessing import is_one_slip
 from gpolicy.policy.model import ClusterPolicy, GroupPolicy, is_glob
 from gpolicy.printable import count, named, some
 from gpolicy.resolve.desired import volume_terms
-from gpolicy.rules.node_limits import METAVG, VOLUME_GROUP, own_pool, terms_in
+from gpolicy.rules.node_limits import METAVG, own_pool, terms_in
 from gpolicy.rules.shared import exclusive_groups, exclusive_hit, in_force, moved, of_cluster
 
 _PARTITION: Final = re.compile(r"(/dev/(?:[shv]|xv)d[a-z]+|/dev/[^/]*[0-9](?=p))p?[0-9]+")

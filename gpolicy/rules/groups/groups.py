@@ -6,11 +6,11 @@ from os.path import normpath
 from pathlib import PurePath
 from typing import Final
 
-from gpolicy.checking.context import DISK_TEMPLATES, ENABLED_TEMPLATES, MINMAX, Context
+from gpolicy.checking.context import DISK_TEMPLATES, ENABLED_TEMPLATES, Context
 from gpolicy.checking.pairs import comparable
 from gpolicy.checking.rule import Hit, When, error, hit, see, warning
 from gpolicy.findings import AMBIGUOUS, BASE_FILE, NO_PLAN, Located, Related
-from gpolicy.ganeti.vocabulary import Path
+from gpolicy.ganeti.vocabulary import MINMAX, Path
 from gpolicy.policy.files import SUFFIXES
 from gpolicy.policy.model import Declared, GroupPolicy, Leaf, NodeSetPolicy, is_glob, matches, promised_nodes
 from gpolicy.policy.source_file import YamlDocument

@@ -10,7 +10,7 @@ from fnmatch import fnmatchcase
 from itertools import islice, zip_longest
 from typing import Any, Final
 
-from gpolicy.checking.context import MINMAX, Context
+from gpolicy.checking.context import Context
 from gpolicy.checking.rule import Hit, When, error, hit, see, warning
 from gpolicy.checking.value_schema import REFERENCE, Breach, Judgement, children, judge, never_is
 from gpolicy.cluster.terms import STATES
@@ -18,7 +18,7 @@ from gpolicy.data import read_data
 from gpolicy.findings import AMBIGUOUS, HOUSE_CODE, Located, Related, RuleInfo, Span
 from gpolicy.ganeti.amounts import MIB, sensible_range
 from gpolicy.ganeti.parameters import parameter_at, parameters_of
-from gpolicy.ganeti.vocabulary import Level, Parameter, Type
+from gpolicy.ganeti.vocabulary import MINMAX, Level, Parameter, Type
 from gpolicy.guessing import MOST_GUESSES, did_you_mean, did_you_mean_one_of, name_meant
 from gpolicy.policy.conformance import schema_of
 from gpolicy.policy.kinds import SCHEMA, HouseRule

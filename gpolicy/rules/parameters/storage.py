@@ -14,6 +14,7 @@ from typing import Final
 
 from gpolicy.checking.context import Context
 from gpolicy.checking.rule import Hit, When, error, hit, information, warning
+from gpolicy.cluster.terms import VOLUME_GROUP
 from gpolicy.findings import Related, Role, Severity, Span
 from gpolicy.ganeti.amounts import rate_text
 from gpolicy.ganeti.vocabulary import Path, drbd_options
@@ -22,7 +23,7 @@ from gpolicy.policy import edits
 from gpolicy.policy.model import Declared, Leaf
 from gpolicy.printable import listed
 from gpolicy.resolve.desired import volume_terms
-from gpolicy.rules.node_limits import METAVG, VOLUME_GROUP, pools_in
+from gpolicy.rules.node_limits import METAVG, pools_in
 from gpolicy.rules.shared import RANGES, InForce, conflict, default_of, in_force, of_cluster, together
 
 _VOLUME_GROUP: Final = re.compile(r"(?!\.{1,2}$)[A-Za-z0-9_+.][A-Za-z0-9_+.-]*")

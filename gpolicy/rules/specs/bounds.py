@@ -3,12 +3,12 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from gpolicy.checking.context import DISK_TEMPLATES, MINMAX, Context
+from gpolicy.checking.context import DISK_TEMPLATES, Context
 from gpolicy.checking.pairs import MAX_PAIRS, Pair, amount, as_written, nearest
 from gpolicy.checking.rule import Hit, When, error, hit, see, warning
 from gpolicy.findings import REFUSED, Related, Role, RuleParameter
 from gpolicy.ganeti.amounts import is_without_limit, sensible_ranges
-from gpolicy.ganeti.vocabulary import MAX_DISKS, MAX_NICS, SPEC_PARAMETERS
+from gpolicy.ganeti.vocabulary import MAX_DISKS, MAX_NICS, MINMAX, SPEC_PARAMETERS
 from gpolicy.policy.model import ClusterPolicy, Declared
 from gpolicy.printable import count
 from gpolicy.rules import number_meant
