@@ -207,11 +207,9 @@ class Context:
     @cached_property
     def tagged_nodes(self) -> dict[str, tuple[TaggedNode, ...]]:
         """The nodes with their tags of each group whose nodes are all known by name."""
-        return (
-            tagging.promised_tags(self._policy_of_tags)
-            if self.state is None
-            else tagging.tagged_nodes(self.policy, self.members)
-        )
+        if self.state is None:
+            return tagging.promised_tags(self._policy_of_tags)
+        return tagging.tagged_nodes(self.policy, self.members)
 
     @cached_property
     def tagged_groups(self) -> dict[str, TaggedNode]:
@@ -289,11 +287,8 @@ class Context:
         if len(known) == 1:
             yield from self.declared_at[known[0]]
         elif known:
-            for declared in self.policy.objects:
-                for path in known:
-                    leaf = self.own(declared, path)
-                    if leaf is not None:
-                        yield declared, leaf
+            owns = ((declared, self.own(declared, path)) for declared in self.policy.objects for path in known)
+            yield from ((declared, leaf) for declared, leaf in owns if leaf is not None)
 
     def declares(self, *paths: Path) -> bool:
         """Return whether any object has an explicit leaf at one of `paths`."""

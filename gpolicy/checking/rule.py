@@ -113,9 +113,8 @@ class Rule:
         if hit.finding.code:
             return hit
         info = self.info
-        return replace(
-            hit, finding=replace(hit.finding, code=info.code, name=info.name, severity=severity or info.severity)
-        )
+        named = replace(hit.finding, code=info.code, name=info.name, severity=severity or info.severity)
+        return replace(hit, finding=named)
 
     def knows_enough(self, context: Context) -> bool:
         """Return whether the rule can find all that it is for: no state is missing that could show more."""

@@ -178,15 +178,13 @@ def tagged_nodes(policy: model.Policy, members: Members) -> dict[str, tuple[Tagg
     sets = _Sets.of(policy)
     found: dict[str, list[TaggedNode]] = {}
     owned = tuple(item.prefix for item in policy.owned if Level.NODE in item.levels)
-    groups_of = members.group_of
     for node in members.state.nodes.values():
-        group = groups_of.get(node.name, node.group)
+        group = members.group_of.get(node.name, node.group)
         wanted = members.desired.nodes.get(node.name)
         managed = wanted is not None and wanted.tags is not None
         kept = [tag for tag in node.tags if not (managed and tag.startswith(owned))]
-        found.setdefault(group, []).append(
-            TaggedNode(node.name, {**dict.fromkeys(kept), **sets.tags(node.name, group)})
-        )
+        tags = {**dict.fromkeys(kept), **sets.tags(node.name, group)}
+        found.setdefault(group, []).append(TaggedNode(node.name, tags))
     return {group: tuple(nodes) for group, nodes in found.items()}
 
 

@@ -15,7 +15,7 @@ from gpolicy.ganeti.vocabulary import MINMAX, Level, Path
 from gpolicy.policy.kinds import BUILT_IN, Guard, Measure
 from gpolicy.printable import count, named, some
 from gpolicy.rules.node_limits import excesses_by_group, own_pool, promised_disk
-from gpolicy.rules.shared import moved
+from gpolicy.rules.shared import grouped, moved
 from gpolicy.rules.tags.domains import sides
 
 if TYPE_CHECKING:
@@ -133,11 +133,9 @@ def _violating(context: Context) -> list[Hit]:
 
 def _above_ratios(context: Context, known: ViolationChange) -> Iterator[Hit]:
     """Yield the groups whose nodes would be above a ratio that they keep now."""
-    found: dict[tuple[str, str], list[str]] = defaultdict(list)
-    for item in known.nodes_newly:
-        for breach in item.after:
-            found[item.group, breach.parameter].append(f"{item.node} ({breach.sentence})")
-    for (group, parameter), nodes in sorted(found.items()):
+    breaches = ((item, breach) for item in known.nodes_newly for breach in item.after)
+    at_ratio = (((item.group, breach.parameter), f"{item.node} ({breach.sentence})") for item, breach in breaches)
+    for (group, parameter), nodes in sorted(grouped(at_ratio).items()):
         declared = context.policy.groups.get(group) or context.policy.cluster
         leaf = context.effective(declared, ("ipolicy", parameter)) if declared else None
         message = f"group {group} would have nodes above its {parameter}: {some(nodes, 2)}"
@@ -177,7 +175,7 @@ def _refused(context: Context, known: ViolationChange) -> Iterator[Hit]:
             number = breach.value if isinstance(breach.value, int) else 0
             wanted[cause].add(f"{breach.parameter} {amount(breach.parameter, number)}" if number else "")
             if cause not in places:
-                places[cause] = _place(context, owner, path, own, breach)
+                places[cause] = _place(context, owner, path, own.pair, breach)
     for cause, by_instance in sorted(found.items()):
         names = [f"{name} ({', '.join(words)})" for name, words in by_instance.items()]
         message = f"group {cause[0]} would no longer allow {some(names)}"
@@ -189,13 +187,11 @@ def _refused(context: Context, known: ViolationChange) -> Iterator[Hit]:
         yield hit(groups.get(cause[0], "cluster"), message, places[cause], f"allow {what}", missing=missing)
 
 
-def _place(
-    context: Context, declared: Declared, path: Path, violation: PolicyViolation, breach: ParameterBreach
-) -> Span | None:
-    """Return where the policy says what an instance would no longer conform to."""
+def _place(context: Context, declared: Declared, path: Path, pair: int, breach: ParameterBreach) -> Span | None:
+    """Return where the policy says what an instance would no longer conform to; `pair` is the number of its size."""
     pairs = context.pairs(declared) if path == MINMAX else ()
-    if breach.beyond is not None and violation.pair <= len(pairs):
-        return pairs[violation.pair - 1].at("min" if breach.beyond < 0 else "max", breach.parameter)
+    if breach.beyond is not None and pair <= len(pairs):
+        return pairs[pair - 1].at("min" if breach.beyond < 0 else "max", breach.parameter)
     leaves = (context.effective(declared, each) for each in (path, MINMAX, DISK_TEMPLATES))
     return next((leaf.span for leaf in leaves if leaf is not None), None)
 
@@ -278,11 +274,10 @@ def _place_of_tag(context: Context, rules: Sequence[Tag], wrong: _Wrong) -> tupl
     about.sort(key=lambda rule: rule.text in old)
     if about and about[0].text not in old:
         return about[0].label, about[0].span
-    had = context.observed.nodes
     for node in (node for nodes in context.tagged_nodes.values() for node in nodes if node.name in wrong.nodes):
         for tag in wrong.tags:
             place = node.tags.get(tag)
-            if place is not None and tag not in had[node.name].tags:
+            if place is not None and tag not in context.observed.nodes[node.name].tags:
                 return place
     return (about[0].label, about[0].span) if about else ("cluster", None)
 
@@ -358,11 +353,8 @@ def hardware_not_as_promised(context: Context, tolerance: float) -> Iterator[Hit
                 who = f"{name} and {count(len(found) - 1, 'more node')} of {group.title} have"
             message = f"{who} less than promised: {what} {has}, not {wanted}"
             hint = "correct the promise, or put nodes that differ into another group"
-            if (
-                has.isdecimal()
-                and {has} == {item[1] for item in found}
-                and len(found) == len(context.members.hosts_in(group))
-            ):
+            is_of_all = len(found) == len(context.members.hosts_in(group)) and {item[1] for item in found} == {has}
+            if has.isdecimal() and is_of_all:
                 hint = f"is {has} meant, as the nodes have? Else {hint}"
             related = (*see(hardware.span, "promised here"), *moved(context, [name]))
             yield hit(group, message, span, hint, related, missing=f"promise at {hardware.span}")

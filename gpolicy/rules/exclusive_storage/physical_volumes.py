@@ -1,7 +1,7 @@
 """Exclusive storage: physical volumes and their groups (GP401 and others), and what else there is to it (GP406, …)."""
 
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
@@ -19,7 +19,7 @@ from gpolicy.policy.model import ClusterPolicy, GroupPolicy, is_glob
 from gpolicy.printable import count, named, some
 from gpolicy.resolve.desired import volume_terms
 from gpolicy.rules.node_limits import METAVG, own_pool, terms_in
-from gpolicy.rules.shared import exclusive_groups, exclusive_hit, in_force, moved, of_cluster
+from gpolicy.rules.shared import exclusive_groups, exclusive_hit, grouped, in_force, moved, of_cluster
 
 _PARTITION: Final = re.compile(r"(/dev/(?:[shv]|xv)d[a-z]+|/dev/[^/]*[0-9](?=p))p?[0-9]+")
 _USUAL_DISK: Final = re.compile("([shv]|xv)d[a-z]*|nvme|mapper|disk|[dm][dm]|[a-z]*bd")
@@ -204,10 +204,8 @@ def observed_pv_sizes_differ(context: Context) -> Iterator[Hit]:
 
 def _shared(pool: VolumePool, node: str, disks: int) -> tuple[str, str]:
     """Return what is shared on a node with so many plain disks, a drive or a volume, and the way out."""
-    drives: dict[str, list[str]] = defaultdict(list)
-    for volume in pool.allocatable:
-        part = _PARTITION.fullmatch(volume.name)
-        drives[part[1] if part else volume.name].append(volume.name)
+    names = [volume.name for volume in pool.allocatable]
+    drives = grouped((part[1] if (part := _PARTITION.fullmatch(name)) else name, name) for name in names)
     several = next((names for names in drives.values() if len(names) > 1), None)
     if several:
         return f"{some(sorted(several))} of {node} are parts of one drive", "exclude all but one of each drive"
@@ -259,22 +257,21 @@ def exclusive_storage_mixed(context: Context) -> Iterator[Hit]:
         return  # the source shows the values of groups at their nodes
     for group in context.groups:
         value = in_force(context, group, EXCLUSIVE_STORAGE)
-        odd = [
-            node
-            for node in context.members.nodes_in(group)
-            if value is not None and node.own.get(EXCLUSIVE_STORAGE, value.value) != value.value
-        ]
+        if value is None:
+            continue
+        nodes = context.members.nodes_in(group)
+        odd = [node for node in nodes if node.own.get(EXCLUSIVE_STORAGE, value.value) != value.value]
         wanted = context.desired.groups.get(group.name)
         moving = {node.name for node in odd if wanted is None or node.group != wanted.current}
         here = [node.name for node in odd if node.name not in moving]
         hint = "remove the nodes' own value"
-        if here and value is not None and value.leaf is not None:
+        if here and value.leaf is not None:
             message = f"{_some(here)} in {group.title}: exclusive_storage differs from the group's value"
             yield hit(group, message, value.leaf.span, hint)
         if moving:
             wants = context.desired.nodes.items()
             span = next(node.group.span for name, node in wants if name in moving and node.group)
-            own, other = ("on", "off") if value is not None and value.value is False else ("off", "on")
+            own, other = ("on", "off") if value.value is False else ("off", "on")
             message = f"{_some(moving)}: exclusive_storage is {own} there, of the node itself, and {other} in"
             message += f" {group.title}, which it moves into"
             yield hit(group, message, span, hint)

@@ -69,12 +69,8 @@ def volume_group_look_alike(context: Context) -> Iterator[Hit]:
         if re.fullmatch("[A-Za-z]|[0-9.]+[KMGT]?", str(leaf.value)):
             message = f"{leaf.dotted}: hardly any volume group is called {leaf.value}"
             yield hit(declared, message, leaf.span, "write the name that `vgs` shows")
-    leaves = [
-        item
-        for path, found in context.declared_at.items()
-        for item in found
-        if path in (METAVG, _RESERVED) or path[0] == "disk_state"
-    ]
+    paths = [path for path in context.declared_at if path in (METAVG, _RESERVED) or path[0] == "disk_state"]
+    leaves = [item for path in paths for item in context.declared_at[path]]
     own = of_cluster(context, VOLUME_GROUP) if leaves else None
     wanted = str(own.value) if own is not None else ""
     if own is None or not _VOLUME_GROUP.fullmatch(wanted):
@@ -161,9 +157,8 @@ def metavg_not_counted(context: Context) -> Iterator[Hit]:
             found = conflict(context, declared, message, "", meta, group)
             owner = context.observed.groups.get(declared.name, context.observed.cluster)
             now = owner.own.get(METAVG, meta.value)
-            known = (
-                pools_in(context, each, node) for each in context.groups for node in context.members.hosts_in(each)
-            )
+            nodes = ((each, node) for each in context.groups for node in context.members.hosts_in(each))
+            known = (pools_in(context, each, node) for each, node in nodes)
             if now != meta.value and not any(pools and str(meta.value) in pools.others for pools in known):
                 finding = replace(found.finding, hint=f"is {now} meant, as it is now?")
                 found = metavg_not_counted.named(replace(found, finding=finding), Severity.WARNING)

@@ -18,6 +18,7 @@ from gpolicy.guessing import Guesses, did_you_mean, is_one_slip
 from gpolicy.policy import edits
 from gpolicy.policy.model import OwnedPrefix
 from gpolicy.printable import listed, some
+from gpolicy.rules.shared import grouped
 from gpolicy.rules.tags import domains
 
 _LONGEST_TAG: Final = 128
@@ -101,21 +102,16 @@ def tag_of_tool(context: Context) -> Iterator[Hit]:
             yield hit(tag.label, message, tag.span, "leave it out of the policy", fix=domains.without_tag(context, tag))
     for rules in context.policy.tag_rules:
         for owned in rules.owns:
-            if is_of_tool(owned.value):
-                covered = next(text for text in _OF_TOOLS if _covers(owned.value.prefix, text))
+            if covered := of_tool(owned.value):
                 message = f"owning {owned.value.prefix} would remove tags {covered}… that belong to a tool"
                 yield hit("cluster", message, owned.span, "own a narrower prefix")
 
 
-def is_of_tool(owned: OwnedPrefix) -> bool:
-    """Return whether an owned prefix covers tags that a tool sets and removes itself."""
-    covered = [text for text in _OF_TOOLS if _covers(owned.prefix, text)]
+def of_tool(owned: OwnedPrefix) -> str:
+    """Return the first of the tags that a tool sets and removes itself which an owned prefix covers; or nothing."""
+    covered = [text for text in _OF_TOOLS if text.startswith(owned.prefix) or owned.prefix.startswith(text)]
     standby_only = covered == [_OF_TOOLS[2]] and Level.NODE not in owned.levels
-    return bool(covered) and not standby_only
-
-
-def _covers(prefix: str, tag: str) -> bool:
-    return tag.startswith(prefix) or prefix.startswith(tag)
+    return covered[0] if covered and not standby_only else ""
 
 
 @warning("GP509")
@@ -236,10 +232,10 @@ def owned_prefix_reach(context: Context) -> Iterator[Hit]:
                 message, hint = f"{prefix} is owned twice", "remove one of the two"
                 yield hit("cluster", message, owned.span, hint, missing=copied(owned.span, before))
             seen[prefix] |= levels
-            if HTOOLS.startswith(prefix) and Level.CLUSTER in levels and not is_of_tool(owned.value):
+            if HTOOLS.startswith(prefix) and Level.CLUSTER in levels and not of_tool(owned.value):
                 message = f"owning {prefix} removes every rule of htools that the policy does not declare"
                 yield hit("cluster", message, owned.span, "own families: iextags, nlocation, …")
-            elif not prefix.endswith(":") and not is_of_tool(owned.value):
+            elif not prefix.endswith(":") and not of_tool(owned.value):
                 gone = sorted(tag for tag in live - kept if Level.CLUSTER in levels and tag.startswith(prefix))
                 message = f"owning {prefix} removes every tag that starts with it, such as {(*gone, f'{prefix}x:…')[0]}"
                 keep = f", and declare {some(gone, 3)} if that is to stay" if gone else ""
@@ -411,9 +407,7 @@ def domains_leave_none(context: Context) -> Iterator[Hit]:
     for_others = {item.span for found in context.found_with(Role.LACKS_TAG) for item in found.finding.related}
     for group in context.groups:
         nodes = context.tagged_nodes.get(group.name, ()) if domains.has_mirrors(context, group) else ()
-        kinds: dict[tuple[frozenset[str], ...], list[TaggedNode]] = {}
-        for node in nodes:
-            kinds.setdefault((_migration_tags(node, migration), *(node.of(name) for name in failure)), []).append(node)
+        kinds = grouped(((_migration_tags(node, migration), *map(node.of, failure)), node) for node in nodes)
         if len(kinds) > 300:  # too many to compare each with each
             continue
         alone = [node for kind, alike in kinds.items() if _is_left_alone(kind, kinds, allowed) for node in alike]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
@@ -16,9 +15,10 @@ from gpolicy.ganeti.vocabulary import TAG_FAMILIES, Level
 from gpolicy.guessing import did_you_mean_one_of
 from gpolicy.policy.model import unlikely
 from gpolicy.printable import listed, named
-from gpolicy.rules.shared import groups_of_nodes, is_closed, unknown_in_sets
+from gpolicy.rules.shared import grouped, groups_of_nodes, is_closed, unknown_in_sets
 from gpolicy.rules.tags import domains
 
+_Nodes = tuple[TaggedNode, ...]
 _MOST_GROUPS: Final = 6  # named in one message
 _SHARED: Final = "tag the nodes by what they really share"
 
@@ -42,14 +42,11 @@ def desired_location_without_domain(context: Context) -> Iterator[Hit]:
 def failure_domain_undivided(context: Context) -> Iterator[Hit]:
     places = list(_domains_of_groups(context))
     values: dict[str, set[frozenset[str]]] = {}  # of all nodes, by domain
-    of_domain: dict[str, list[tuple[str, TaggedNode]]] = defaultdict(list)
-    for group, each in context.tagged_groups.items():
-        for name in each.domains:
-            of_domain[name].append((group, each))
+    of_domain = grouped((name, (group, each)) for group, each in context.tagged_groups.items() for name in each.domains)
     for name, tag in domains.domains_of(context, "nlocation").items() if context.state is None else ():
         there = context.tagged_by_domain.get(name, [])
         twice = {item for node in there if len(node.of(name)) > 1 for item in node.of(name)}
-        groups = of_domain[name]
+        groups = of_domain.get(name, [])
         if len(groups) < len(context.tagged_groups):
             values[name] = {frozenset()}
         for group, each in groups:  # of nodes in two rooms GP528 knows more
@@ -74,9 +71,7 @@ def failure_domain_undivided(context: Context) -> Iterator[Hit]:
         yield hit(label, message, span, asked or f"{_SHARED}, or remove the domain", related)
 
 
-def _copied(
-    nodes: tuple[TaggedNode, ...], domain: str, tag: str
-) -> tuple[tuple[str, Span] | None, str, tuple[Related, ...]]:
+def _copied(nodes: _Nodes, domain: str, tag: str) -> tuple[tuple[str, Span] | None, str, tuple[Related, ...]]:
     """Return where a node set most likely has the tag of another one, with a question and the place of that other one.
 
     Its name says another value of the domain.
@@ -108,15 +103,13 @@ def _places_mirrors(context: Context, name: str) -> bool:
 @warning("GP520", When.MORE_WITH_STATE | When.WHOLE, role=Role.LACKS_TAG)
 def failure_domain_incomplete(context: Context) -> Iterator[Hit]:
     slips = [nodes for nodes in context.policy.node_sets if any(unlikely(entry.value) for entry in nodes.nodes)]
-    unknown = unknown_in_sets(context, context.state.nodes if context.state else None)
-    slips += [nodes for nodes, _ in unknown]
+    slips += [nodes for nodes, _ in unknown_in_sets(context, context.state.nodes if context.state else None)]
     slips += [nodes for nodes in context.policy.node_sets if not nodes.nodes and not nodes.groups]
     # their tags may be meant for the node that lacks them
     meant = {begin for nodes in slips for tag in nodes.tags or () for begin in domains.begins_of(tag.value)}
     failure = domains.domains_of(context, "nlocation")
-    upgrades = {
-        begin for pair in domains.allowed_migrations(context) for tag in pair for begin in domains.begins_of(tag)
-    }
+    moving = {tag for pair in domains.allowed_migrations(context) for tag in pair}
+    upgrades = {begin for tag in moving for begin in domains.begins_of(tag)}
     at_place: dict[tuple[str, str, int], tuple[Span | None, list[_Lacking]]] = {}
     migration = (item for item in _domains_of_groups(context, "migration") if item[0] not in failure)
     homes = context.once(groups_of_nodes)
@@ -126,10 +119,8 @@ def failure_domain_incomplete(context: Context) -> Iterator[Hit]:
         """Return whether a node has a tag that GP522 takes for a mistyped one of a domain."""
         nonlocal left
         left -= len(node.tags)
-        names = domains.Names([domain])
-        return left > 0 and any(
-            place is not None and domains.why_almost(tag, names) for tag, place in node.tags.items()
-        )
+        names, declared = domains.Names([domain]), (tag for tag, place in node.tags.items() if place is not None)
+        return left > 0 and any(domains.why_almost(tag, names) for tag in declared)
 
     for domain, tag, group, nodes in (*_domains_of_groups(context), *migration):
         if domain in meant or (domain not in failure and domain not in upgrades):
@@ -169,7 +160,7 @@ def failure_domain_incomplete(context: Context) -> Iterator[Hit]:
         yield hit(label, _lacking_words(lacking), span, hint, lacking[0].related)
 
 
-def _other_domain(nodes: tuple[TaggedNode, ...], without: tuple[str, ...]) -> str:
+def _other_domain(nodes: _Nodes, without: tuple[str, ...]) -> str:
     """Return what the tags of the nodes without a domain begin with, where only theirs do; nothing where none does."""
     lacking = [set(node.domains) for node in nodes if node.name in without]
     rest = (set(node.domains) for node in nodes if node.name not in without)
@@ -252,16 +243,14 @@ def places_without_domain(context: Context) -> Iterator[Hit]:
         yield hit("cluster", message, owned.span, f"write `failure_domains: [{', '.join(names)}]`, or do not own them")
 
 
-def _domains_of_groups(
-    context: Context, family: str = "nlocation"
-) -> Iterator[tuple[str, Tag | None, str, tuple[TaggedNode, ...]]]:
+def _domains_of_groups(context: Context, family: str = "nlocation") -> Iterator[tuple[str, Tag | None, str, _Nodes]]:
     """Yield each domain of a family with each group whose nodes are known, and the declared tag (None: observed)."""
     names = domains.domains_of(context, family)
     for group, nodes in context.tagged_nodes.items() if names else ():
         yield from ((domain, tag, group, nodes) for domain, tag in names.items())
 
 
-def _place(nodes: tuple[TaggedNode, ...], domain: str, tag: Tag | None) -> tuple[str, Span | None]:
+def _place(nodes: _Nodes, domain: str, tag: Tag | None) -> tuple[str, Span | None]:
     """Return the object and the place that a finding about a domain is shown at: a declared node tag, else the rule."""
     for node in nodes:
         for text in sorted(node.of(domain)):
