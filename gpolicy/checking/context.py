@@ -16,6 +16,7 @@ from gpolicy.checking.settings import Settings
 from gpolicy.checking.tags import Members, Tag, TaggedNode
 from gpolicy.cluster.state import ClusterObject, ClusterState, LiveGroup, LiveInstance
 from gpolicy.findings import NODES_LIKE, Finding, Role, Severity, Span
+from gpolicy.ganeti.releases import release_key
 from gpolicy.ganeti.vocabulary import MINMAX, Level, Path
 from gpolicy.policy.model import INHERIT, ClusterPolicy, Declared, GroupPolicy, Leaf, Leaves, Policy
 from gpolicy.policy.source_file import Pointer
@@ -102,6 +103,10 @@ class Context:
     def version(self) -> str:
         """The release of Ganeti to check for: the one that was asked for, the observed cluster's, or the policy's."""
         return self.settings.ganeti_version or self.policy.version
+
+    def is_since(self, release: str) -> bool:
+        """Return whether the release to check for is this one, or a later one."""
+        return release_key(self.version) >= release_key(release)
 
     @cached_property
     def whole(self) -> bool:

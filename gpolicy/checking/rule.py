@@ -170,8 +170,7 @@ def _rule(
     """Return what makes a rule of a function: named as it is, with `When` it runs and why its findings must stay."""
 
     def rule(find: Callable[..., Iterable[Hit]]) -> Rule:
-        name = find.__name__.replace("_", "-")
-        info = RuleInfo(severity, code, name, stays, role, parameters)
+        info = RuleInfo(severity, code, find.__name__.replace("_", "-"), stays, role, parameters)
         return Rule(info=info, find=find, when=when, **how)
 
     return rule

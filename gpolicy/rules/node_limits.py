@@ -110,9 +110,8 @@ class Excess:
         slip = (item.finding.hint for item in context.found_with(Role.OVERLAP) if item.finding.span == self.place)
         size = writable(self.parameter, most // self.disks)
         bounds = "min and max" if self.pair.minimum[self.parameter] > size else "the maximum"
-        return next(
-            slip, f"lower {bounds} to {amount(self.parameter, size)} or less" if size > 0 else "lower the maximum"
-        )
+        lower = f"lower {bounds} to {amount(self.parameter, size)} or less" if size > 0 else "lower the maximum"
+        return next(slip, lower)
 
 
 def writable(parameter: str, most: int) -> int:

@@ -110,8 +110,7 @@ def instances_violate(context: Context) -> Iterator[Hit]:
         allowed = " ".join(f"--allow {name}" for name in stopping)
         meant = f"; if that is meant, override {named('guard', stopping)} with gpolicy plan {allowed}"
     for item in violating:
-        told = replace(item, finding=replace(item.finding, hint=f"{item.finding.hint}{meant}"))
-        yield _because(context, told)
+        yield _because(context, replace(item, finding=replace(item.finding, hint=f"{item.finding.hint}{meant}")))
     known = context.once(_violations) if not about else None
     if known and (why := "; ".join(f"{name}: {why}" for name, why in known.uncertain().items())):
         note = hit("cluster", f"whether the plan makes anything violate the policy is not known: {why}", None)
@@ -170,8 +169,7 @@ def _refused(context: Context, known: ViolationChange) -> Iterator[Hit]:
             is_switch = switched and breach.parameter == "spindle-use"
             path = EXCLUSIVE_STORAGE if is_switch else _CAUSES.get(breach.parameter, MINMAX)
             cause = (after.group, path, own.pair if path == MINMAX else 0)
-            is_template = path == DISK_TEMPLATES
-            found[cause][name].append(str(instance.disk_template) if is_template else breach.parameter)
+            found[cause][name].append(str(instance.disk_template) if path == DISK_TEMPLATES else breach.parameter)
             number = breach.value if isinstance(breach.value, int) else 0
             wanted[cause].add(f"{breach.parameter} {amount(breach.parameter, number)}" if number else "")
             if cause not in places:

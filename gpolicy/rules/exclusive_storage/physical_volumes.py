@@ -12,7 +12,6 @@ from gpolicy.cluster.state import LiveNode
 from gpolicy.cluster.terms import MARGIN, RESERVED, VOLUME_GROUP, VolumeTerms
 from gpolicy.cluster.volume_pools import VolumePool, matches
 from gpolicy.findings import Located, Related, Role, Span
-from gpolicy.ganeti.releases import release_key
 from gpolicy.ganeti.vocabulary import Level
 from gpolicy.guessing import is_one_slip
 from gpolicy.policy.model import ClusterPolicy, GroupPolicy, is_glob
@@ -244,7 +243,7 @@ def exclusive_without_plain(context: Context) -> Iterator[Hit]:
 @information("GP411", When.ASKED)
 def exclusive_storage_reads(context: Context) -> Iterator[Hit]:
     for declared, leaf in context.explicit_at(EXCLUSIVE_STORAGE):
-        if leaf.value is True and release_key(context.version) >= (3, 0):
+        if leaf.value is True and context.is_since("3.0"):
             message = f"Ganeti {context.version} shows no storage figures of nodes with exclusive storage"
             hint = "patch ganeti-noded first; until then gpolicy counts on their physical volumes, if they"
             hint += " are read (gpolicy snapshot --physical-volumes) or promised (hardware)"

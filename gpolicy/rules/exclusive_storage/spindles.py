@@ -45,18 +45,14 @@ def disk_size_not_whole_spindles(context: Context) -> Iterator[Hit]:
             whole = "a whole physical volume" if volumes == 1 else f"{volumes} whole physical volumes"
             message = f"{pair.title}: a disk of {amount('disk-size', size)} occupies {whole} of"
             message += f" {amount('disk-size', volume.smallest)}"
-            disks = max(pair.maximum["disk-count"], 1)
-            most = volume.largest_disk(max(pair.maximum["spindle-use"] // disks, 1))
+            disks, spindles = max(pair.maximum["disk-count"], 1), pair.maximum["spindle-use"]
+            most = volume.largest_disk(max(spindles // disks, 1))
             sizes = [volume.largest_disk(count) for count in (volumes - 1, volumes) if count]
             sizes = [size for size in sizes if pair.minimum["disk-size"] <= size <= most] or [min(most, *sizes)]
             sizes = [node_limits.writable("disk-size", size) for size in sizes]
             hint = f"write a maximum of {' or '.join(amount('disk-size', item) for item in sizes)}"
             part = replace(volume, smallest=volume.smallest // (hardware.volume_count or 1))
-            if (
-                part.usable
-                and part.needed(size) == pair.maximum["spindle-use"] > 1
-                and node_limits.is_whole(part, size)
-            ):
+            if part.usable and part.needed(size) == spindles > 1 and node_limits.is_whole(part, size):
                 hint = f"is pv_size, which is of each volume, {amount('disk-size', part.smallest)}? Else {hint}"
             related = _volumes_here(hardware, context.exclusive(group))
             yield hit(group, message, pair.at("max", "disk-size"), hint, related)
@@ -230,13 +226,11 @@ def _promised(context: Context, group: GroupPolicy, hardware: Hardware) -> Itera
     if hardware.memory:
         yield node_limits.memory_limit(context, group, hardware.memory)
     if hardware.cpus:
-        yield node_limits.promised_limit(
-            "cpu-count", hardware.cpus, node_limits.kept_by_node(context, group, "cpu_node")
-        )
+        kept = node_limits.kept_by_node(context, group, "cpu_node")
+        yield node_limits.promised_limit("cpu-count", hardware.cpus, kept)
     if disk is not None and not context.exclusive(group):
-        yield node_limits.promised_limit(
-            "disk-size", Located(disk, hardware.pv_sizes[0].span), node_limits.kept_disk(context, group)
-        )
+        promised = Located(disk, hardware.pv_sizes[0].span)
+        yield node_limits.promised_limit("disk-size", promised, node_limits.kept_disk(context, group))
 
 
 @warning("GP410", better=((Same.LABEL, ("GP202",)),))

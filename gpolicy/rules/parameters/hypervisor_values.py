@@ -12,7 +12,6 @@ from gpolicy.checking.rule import Hit, When, error, hit, see, warning
 from gpolicy.data import read_data
 from gpolicy.findings import REFUSED, Span
 from gpolicy.ganeti.parameters import PARAMETERS, kvm
-from gpolicy.ganeti.releases import release_key
 from gpolicy.ganeti.tables import SERIAL_SPEEDS
 from gpolicy.ganeti.vocabulary import Path, known_words
 from gpolicy.guessing import surely_meant
@@ -49,7 +48,7 @@ def console_open(context: Context) -> Iterator[Hit]:
 @warning("GP178")
 def kvm_extra(context: Context) -> Iterator[Hit]:
     for declared, leaf in context.explicit_at(kvm("kvm_extra")):
-        words, mistake = _split(str(leaf.value), context.version)
+        words, mistake = _split(context, str(leaf.value))
         of_ganeti = read_data("known_words.toml")["kvm_options"]
         known = known_words("other_kvm_options").union(of_ganeti)
         given = {word.lstrip("-"): behind for word, behind in pairwise([*words, ""]) if word.startswith("-")}
@@ -73,13 +72,13 @@ def kvm_extra(context: Context) -> Iterator[Hit]:
             yield hit(declared, f"kvm_extra has {mistake}", leaf.span, "write words without quotes")
 
 
-def _split(text: str, version: str) -> tuple[list[str], str]:
-    """Return the words that a release of Ganeti makes of kvm_extra, and what is wrong with quotes and blanks."""
-    if release_key(version) >= release_key("3.1"):
+def _split(context: Context, text: str) -> tuple[list[str], str]:
+    """Return the words that the release of Ganeti makes of kvm_extra, and what is wrong with quotes and blanks."""
+    if context.is_since("3.1"):
         try:
             return shlex.split(text), ""
         except ValueError as error:
-            return text.split(), f"a quote too few, and Ganeti {version} starts no instance: {error}"
+            return text.split(), f"a quote too few, and Ganeti {context.version} starts no instance: {error}"
     words = text.split(" ") if text else []
     wrong = "" in words or re.search("[\"']", text)
     return words, "quotes, or blanks beside one another: Ganeti splits it at each blank" if wrong else ""
@@ -179,14 +178,12 @@ def default_of_one_instance(context: Context) -> Iterator[Hit]:
         if leaf.value == "disabled":
             message = "kvm_flag is disabled: no instance uses the virtualisation of the processors, and all are slow"
             yield hit(declared, message, leaf.span, "write enabled, or leave it out")
-    is_new = release_key(context.version) >= release_key("3.1")
     assessed = forms_of(default_of_one_instance.info.code)
-    for declared, leaf in context.explicit_at(*assessed) if is_new else ():
+    for declared, leaf in context.explicit_at(*assessed) if context.is_since("3.1") else ():
         if bad := assessed[leaf.path].get(str(leaf.value)):
             why, hint = bad
             yield hit(declared, f"{leaf.path[-1]} is {leaf.value}: {why}", leaf.span, hint)
-    hypervisors = ("kvm", "xen-pvm", "xen-hvm")
-    paths = [("hvparams", item, name) for item in hypervisors for name in ("kernel_args", "acpi")]
+    paths = [("hvparams", item, name) for item in ("kvm", "xen-pvm", "xen-hvm") for name in ("kernel_args", "acpi")]
     for declared, leaf in context.explicit_at(*paths):
         words = str(leaf.value).split() if leaf.path[-1] == "kernel_args" else []
         repair = next((word for word in words if _RESCUE.fullmatch(word)), None)

@@ -102,9 +102,8 @@ def _pair(context: Context, declared: Declared, pair: Pair) -> Iterator[Hit]:
                 other_end = "max" if bound == "min" else "min"
                 other = pair.bound(other_end)[name]
                 fits = replace(sensible, most=other) if bound == "min" else replace(sensible, least=other)
-                both = name in SPEC_SIZES and _is_bare_size(
-                    pair.leaf.document.value((*pair.leaf.pointer, pair.index, other_end, name))
-                )
+                place = (*pair.leaf.pointer, pair.index, other_end, name)
+                both = name in SPEC_SIZES and _is_bare_size(pair.leaf.document.value(place))
                 fits = fits if sensible.takes(other) and not both else sensible
                 unlikely = _unlikely(context, declared, title, sensible, value, pair.at(bound, name), fits=fits)
                 yield _with_bare(unlikely, pair.leaf, pair.index, bound, name)
@@ -134,8 +133,7 @@ def _unlikely(
     is_named = shown.startswith(f"{written} ") or shown.removesuffix("/s") == written
     if written.isdecimal() and not is_named and shown[-1].isalpha():
         shown = f"{written}, that is {shown}"
-    message = f"{title} is {shown}: sensible is {sensible.words}, since {sensible.why}"
-    return hit(declared, message, span, hint)
+    return hit(declared, f"{title} is {shown}: sensible is {sensible.words}, since {sensible.why}", span, hint)
 
 
 def _with_bare(unlikely: Hit, leaf: Leaf, *steps: str | int) -> Hit:
@@ -145,10 +143,8 @@ def _with_bare(unlikely: Hit, leaf: Leaf, *steps: str | int) -> Hit:
     tables = [(*root, "min"), (*root, "max")] if steps else [root]  # of a pair: both its bounds
     known = [(*table, key) for table in tables for key in value_at(table)]
     sizes = [place for place in known if str(place[-1]) in _SENSIBLE and _SENSIBLE[str(place[-1])].unit == MIB]
-    are_bare = all(_is_bare_size(value_at(place)) for place in sizes)
-    others = [
-        place for place in sizes if are_bare and place != own and _SENSIBLE[str(place[-1])].takes(value_at(place))
-    ]
+    bare = sizes if all(_is_bare_size(value_at(place)) for place in sizes) else []
+    others = [place for place in bare if place != own and _SENSIBLE[str(place[-1])].takes(value_at(place))]
     if not others:
         return unlikely
     names = listed([f"{place[-1]} {value_at(place)}" for place in others])
@@ -321,9 +317,8 @@ def fake_hypervisor(context: Context) -> Iterator[Hit]:
 @information("GP113", When.ASKED)
 def state_without_effect(context: Context) -> Iterator[Hit]:
     for declared in context.policy.objects:
-        own = context.leaves(declared).values()
         for family in ("hv_state", "disk_state"):
-            leaf = next((leaf for leaf in own if leaf.path[0] == family), None)
+            leaf = next((leaf for leaf in context.leaves(declared).values() if leaf.path[0] == family), None)
             if leaf is not None:
                 message = f"{family} has no effect in Ganeti; only gpolicy counts with it"
                 yield hit(declared, message, leaf.document.key_span(leaf.pointer[:1]), _STATE_HINT)

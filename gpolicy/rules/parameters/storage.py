@@ -57,8 +57,7 @@ class _Use:
 def volume_group_name(context: Context) -> Iterator[Hit]:
     for declared, leaf in context.explicit_at(VOLUME_GROUP, METAVG):
         name = str(leaf.value)
-        unset = not name and leaf.path == VOLUME_GROUP
-        if not unset and not _VOLUME_GROUP.fullmatch(name):
+        if (name or leaf.path != VOLUME_GROUP) and not _VOLUME_GROUP.fullmatch(name):
             message = f"{leaf.dotted}: LVM has no volume group called {name!r}"
             yield hit(declared, message, leaf.span, "write letters, digits and + _ . -, but no - at the start")
 
@@ -155,8 +154,7 @@ def metavg_not_counted(context: Context) -> Iterator[Hit]:
         if is_own and meta and group and meta.value and group.value and meta.value != group.value:
             message = f"metadata goes to {meta.value}, but capacity counts {group.value} only"
             found = conflict(context, declared, message, "", meta, group)
-            owner = context.observed.groups.get(declared.name, context.observed.cluster)
-            now = owner.own.get(METAVG, meta.value)
+            now = context.observed.groups.get(declared.name, context.observed.cluster).own.get(METAVG, meta.value)
             nodes = ((each, node) for each in context.groups for node in context.members.hosts_in(each))
             known = (pools_in(context, each, node) for each, node in nodes)
             if now != meta.value and not any(pools and str(meta.value) in pools.others for pools in known):

@@ -26,9 +26,8 @@ def spec_min_above_max(context: Context) -> Iterator[Hit]:
     for declared, pair in context.each_pair():
         above = [name for name in SPEC_PARAMETERS if pair.minimum[name] > pair.maximum[name]]
         if len(above) > 1 and all(pair.minimum[name] >= pair.maximum[name] for name in SPEC_PARAMETERS):
-            hint = "the smaller numbers belong under min"
-            at_min = pair.leaf.at(pair.index, "min")
-            yield hit(declared, f"{pair.title}: min and max are exchanged", at_min, hint)
+            message, hint = f"{pair.title}: min and max are exchanged", "the smaller numbers belong under min"
+            yield hit(declared, message, pair.leaf.at(pair.index, "min"), hint)
             continue
         for name in above:
             low, high = pair.written("min", name), pair.written("max", name)
@@ -46,11 +45,8 @@ def _end_meant(
     odd = {end: number_meant.out_of_line(pair, end, name, others) for end in written}
     is_clear = odd["min"][0] != odd["max"][0] or abs(odd["min"][1] - odd["max"][1]) >= number_meant.CLEARLY
     ends = [max(odd, key=odd.__getitem__)] if is_clear else [*odd]
-    meant = {
-        end: value
-        for end in ends
-        if (value := number_meant.bound_meant(context, declared, pair, end, name)) is not None
-    }
+    guesses = {end: number_meant.bound_meant(context, declared, pair, end, name) for end in ends}
+    meant = {end: value for end, value in guesses.items() if value is not None}
     end = next(iter(meant), ends[0]) if len(meant) == 1 else ends[0]
     exchanged = pair.with_bound("min", name, written["max"]).with_bound("max", name, written["min"])
     peers = [other for other in others if other.index >= 0]

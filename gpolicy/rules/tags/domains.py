@@ -129,9 +129,8 @@ def in_two(context: Context, names: Collection[str], hint: str = "") -> Iterator
 def _narrowed(context: Context, nodes: set[str], domain: str) -> _Beside | None:
     """Return the only set with tags of a domain whose pattern, if narrower, would leave just these nodes out."""
     found: list[_Beside] = []
-    about = (
-        item for item in context.policy.node_sets if any(tag.value.startswith(f"{domain}:") for tag in item.tags or ())
-    )
+    begin = f"{domain}:"
+    about = (item for item in context.policy.node_sets if any(tag.value.startswith(begin) for tag in item.tags or ()))
     for owner in about:
         for entry in owner.nodes:
             left, ranges = {*(written_out(entry.value) or ())} - nodes, _RANGE.findall(entry.value)

@@ -12,7 +12,6 @@ from gpolicy.checking.context import Context
 from gpolicy.checking.rule import Hit, When, error, hit, see, warning
 from gpolicy.checking.tags import HTOOLS, Tag, TaggedNode
 from gpolicy.findings import REFUSED, Related, Role, Span, copied
-from gpolicy.ganeti.releases import release_key
 from gpolicy.ganeti.vocabulary import TAG_FAMILIES, Level
 from gpolicy.guessing import Guesses, did_you_mean, is_one_slip
 from gpolicy.policy import edits
@@ -153,7 +152,7 @@ def autorepair_unknown(context: Context) -> Iterator[Hit]:
 
 @warning("GP511")
 def tag_not_in_version(context: Context) -> Iterator[Hit]:
-    if release_key(context.version) >= (2, 16):
+    if context.is_since("2.16"):
         return
     for tag in context.tags:
         if tag.family in ("nlocation", "desiredlocation"):

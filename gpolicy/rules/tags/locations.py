@@ -136,14 +136,10 @@ def failure_domain_incomplete(context: Context) -> Iterator[Hit]:
         slip = domains.list_meant(context, without[0], domain, had) if is_slip else None
         is_twice = domains.is_place(context, domain) and any(len(node.of(domain)) > 1 for node in nodes)
         if without and not (slip and is_twice):  # else GP528 says it
-            label, span = _place(nodes, domain, tag)
             other = _other_domain(nodes, without)
-            if other in failure or other in upgrades:
-                other = ""
-            if other:
-                label, span = _place(tuple(node for node in nodes if node.name in without), other, tag)
-            if slip is not None:
-                label, span = slip[0].label, slip[1]
+            other = "" if other in failure or other in upgrades else other
+            about = tuple(node for node in nodes if node.name in without) if other else nodes
+            label, span = (slip[0].label, slip[1]) if slip else _place(about, other or domain, tag)
             key = (label, span.file if span else "", span.line if span else 0)
             own = [tag.span for tag in (slip[0].tags if slip else None) or () if tag.value.startswith(f"{domain}:")]
             related = tuple(Related(place, "the tag that it gives") for place in own)
