@@ -52,17 +52,9 @@ def catalogue(infos: Iterable[RuleInfo]) -> tuple[RuleInfo, ...]:
     return tuple(sorted({id(info): info for info in by_word.values()}.values(), key=lambda info: info.code))
 
 
-CATALOGUE: Final = catalogue(
-    (
-        *(rule.info for rule in _ALL),
-        *(
-            item
-            for module in (source_file, accepting, baseline, settings)  # the engine itself finds these
-            for item in vars(module).values()
-            if isinstance(item, RuleInfo)
-        ),
-    )
-)
+_ENGINE: Final = (source_file, accepting, baseline, settings)  # which finds mistakes itself
+_OF_ENGINE: Final = [item for module in _ENGINE for item in vars(module).values() if isinstance(item, RuleInfo)]
+CATALOGUE: Final = catalogue((*(rule.info for rule in _ALL), *_OF_ENGINE))
 """All rules in the order of their codes."""
 
 _BITS: Final = [(info.code, info.role.value) for info in CATALOGUE]  # numbers: this is done at each start

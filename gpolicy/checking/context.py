@@ -333,8 +333,7 @@ class Context:
 
     def each_pair(self) -> Iterator[tuple[Declared, Pair]]:
         """Yield every declared size with the object that declares it."""
-        for declared, _, pairs in self.minmax():
-            yield from ((declared, pair) for pair in pairs)
+        return ((declared, pair) for declared, _, pairs in self.minmax() for pair in pairs)
 
     def spec_names(self, group: str | None) -> list[str] | None:
         """Return the names of the specs of a group (None: of all groups and the cluster), by name or place.

@@ -172,8 +172,6 @@ def limits(context: Context, group: GroupPolicy) -> Iterator[NodeLimit]:
     """Yield the limits of a group: of its hardware where it promises some, else of its observed nodes."""
     hardware = group.hardware
     nodes = context.members.hosts_in(group)
-    if hardware is None and not nodes:
-        return
     exclusive = context.exclusive(group)
     ratio = in_force(context, group, VCPU_RATIO)
     times = ratio.number if ratio is not None else 0

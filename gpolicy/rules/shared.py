@@ -340,16 +340,12 @@ def is_access(path: Path) -> bool:
 
 
 def exclusive_hit(
-    context: Context,
-    declared: Declared,
-    leaf: Leaf,
-    exclusive: Leaf,
-    message: str,
-    hint: str,
-    place: Span | None = None,
+    context: Context, declared: Declared, leaf: Leaf, exclusive: Leaf, message: str, hint: str, place: Span
 ) -> Hit:
-    """Return a hit at what the object says itself, with the other half of the contradiction as related place."""
-    place = place or leaf.span
+    """Return a hit at what the object says itself, with the other half of the contradiction as related place.
+
+    `place` is that of what the leaf says against exclusive storage.
+    """
     if context.own(declared, leaf.path) is not None:
         return hit(declared, message, place, hint, see(exclusive.span, "exclusive storage is on"))
     return hit(declared, message, exclusive.span, hint, see(place, "inherited from the cluster"))

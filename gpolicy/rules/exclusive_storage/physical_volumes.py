@@ -184,20 +184,19 @@ def observed_pv_sizes_differ(context: Context) -> Iterator[Hit]:
     disks = Counter(item.primary_node for item in plain for _ in item.disks)
     for group in context.groups:
         leaf = context.exclusive(group)
-        volumes = [
-            (volume.size, node.name, volume.name)
-            for node in (context.members.hosts_in(group) if leaf else ())
-            for volume in own_pool(context, group, node).allocatable
-        ]
-        if leaf is not None and volumes and terms_in(context, group).sizes_differ(min(volumes)[0], max(volumes)[0]):
+        if leaf is None:
+            continue
+        pools = {node.name: own_pool(context, group, node) for node in context.members.hosts_in(group)}
+        volumes = [(volume.size, node, volume.name) for node, pool in pools.items() for volume in pool.allocatable]
+        if volumes and terms_in(context, group).sizes_differ(min(volumes)[0], max(volumes)[0]):
             ends = (min(volumes), max(volumes))
             parts = [f"{name} of {node} has {amount('disk-size', size)}" for size, node, name in ends]
             message = f"physical volumes in {group.title} differ too much: {', '.join(parts)}"
             hint = "move nodes with other volumes to their own group, or exclude volumes (physical_volumes.exclude)"
             yield hit(group, message, leaf.span, hint)
-        for node in context.members.hosts_in(group) if leaf else ():
-            message, hint = _shared(own_pool(context, group, node), node.name, disks[node.name])
-            if leaf is not None and message:
+        for node, pool in pools.items():
+            message, hint = _shared(pool, node, disks[node])
+            if message:
                 yield hit(group, message, leaf.span, hint, missing=f"volumes of {group.name} for one disk each")
 
 
@@ -237,7 +236,7 @@ def exclusive_without_plain(context: Context) -> Iterator[Hit]:
         if exclusive.value is True and "plain" not in allowed.texts:
             message = f"{declared.title} has exclusive storage, but does not allow plain"
             hint = "is exclusive storage meant here? If it is, allow only plain"
-            yield exclusive_hit(context, declared, allowed, exclusive, message, hint)
+            yield exclusive_hit(context, declared, allowed, exclusive, message, hint, allowed.span)
 
 
 @information("GP411", When.ASKED)
@@ -305,4 +304,4 @@ def dedicated_vcpu_ratio(context: Context) -> Iterator[Hit]:
         if exclusive.value is True and ratio.number > 1:
             message = f"{declared.title} shares its CPUs: vcpu-ratio is {ratio.value:g}"
             hint = "write vcpu-ratio: 1 if each instance is to have CPUs of its own"
-            yield exclusive_hit(context, declared, ratio, exclusive, message, hint)
+            yield exclusive_hit(context, declared, ratio, exclusive, message, hint, ratio.span)

@@ -77,9 +77,8 @@ def idle_parts(house_rule: HouseRule) -> Iterator[Mistake]:
     """Yield the parts of a sound schema that are about what their value never is: place, what is so, what to do."""
     for around, place in _about_one_value(house_rule, house_rule.schema):
         for name, whole in around.get("properties", {}).items():
-            parameter = parameter_at(tuple(name.split(".")))
             for schema, at in _about_one_value(house_rule, whole, (*place, "properties", name)):
-                yield from _idle_keywords(name, parameter, schema, at)
+                yield from _idle_keywords(name, parameter_at(tuple(name.split("."))), schema, at)
 
 
 def _idle_keywords(name: str, parameter: Parameter | None, schema: Schema, place: Pointer) -> Iterator[Mistake]:
@@ -160,7 +159,8 @@ def house_rule(context: Context) -> Iterator[Hit]:
         uses = Counter(span for _, span in places)
         for (breach, declared, effective), place in zip(found, places, strict=True):
             of_few = bool(demand.names or demand.tags) and uses[place[1]] == 1
-            yield _broken(info, demand, breach, declared, effective.group, place, of_few=of_few)
+            title = declared.title + (f" in group {effective.group}" if effective.group is not None else "")
+            yield _broken(info, demand, breach, declared, title, place, of_few=of_few)
 
 
 def _judged_rules(context: Context) -> list[Judged]:
@@ -187,18 +187,10 @@ def _sound_rules(context: Context) -> list[HouseRule]:
 
 
 def _broken(
-    info: RuleInfo,
-    rule: HouseRule,
-    breach: Breach,
-    declared: Declared,
-    group: str | None,
-    place: _Place,
-    *,
-    of_few: bool,
+    info: RuleInfo, rule: HouseRule, breach: Breach, declared: Declared, title: str, place: _Place, *, of_few: bool
 ) -> Hit:
     """Return what a rule finds: at the value, or where one that is only for some objects lacks a value of its own."""
     document, span = place
-    title = declared.title + (f" in group {group}" if group is not None else "")
     related, missing = [Related(rule.name.span, "the rule is here")], ""
     message, reason = f"{title}: {rule.message}", _reason(breach)
     if document not in (declared.document, None) and of_few:

@@ -194,11 +194,7 @@ _NEWEST: Final = 20
 _TEXTS: Final = tuple(
     parameter.path for parameter in PARAMETERS if parameter.type in (Type.STRING, Type.LIST, Type.SET)
 )
-_WITH_FORM: Final = frozenset(
-    parameter.path
-    for parameter in PARAMETERS
-    if parameter.form or (parameter.reach in (Reach.FILE, Reach.PROGRAM) and parameter.path[-1] != "default_iallocator")
-)
+_WITH_FORM: Final = {parameter.path for parameter in PARAMETERS if parameter.form} | ({*FILES} - {_ALLOCATOR})
 """Texts that a rule of their own holds against a form, in which there is no word for nothing."""
 _OPEN: Final = frozenset(parameter.path for parameter in PARAMETERS if parameter.reach is Reach.ARGUMENTS) | frozenset(
     path for path in _TEXTS if path[-1] in ("kernel_args", "cpuid", "disk-custom", "net-custom", "reserved_lvs")

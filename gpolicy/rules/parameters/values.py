@@ -9,7 +9,7 @@ from typing import Any, Final, cast
 
 from gpolicy.checking.context import ENABLED_HYPERVISORS, SPINDLE_COUNT, Context
 from gpolicy.checking.rule import Hit, Same, When, error, hit, information, see, warning
-from gpolicy.findings import NO_PLAN, REFUSED, Fix, Related, Span
+from gpolicy.findings import NO_PLAN, REFUSED, Fix, Span
 from gpolicy.ganeti import parameters
 from gpolicy.ganeti.expressible import RESET, InexpressibleError, checked
 from gpolicy.ganeti.releases import release_of
@@ -309,8 +309,7 @@ def stripes_beyond_volumes(context: Context) -> Iterator[Hit]:
             if leaf is not None and leaf.number > volumes:
                 has = f"{count(int(volumes), 'volume')} ({'there now' if promised is None else 'promised'})"
                 message = f"{leaf.dotted} is {leaf.value}, but group {group.name} has {has}"
-                promise = group.hardware if promised is not None else None
-                related = (Related(promise.span, "promised here"),) if promise else ()
+                related = see(group.hardware.span if group.hardware and promised is not None else None, "promised here")
                 yield hit(group, message, leaf.span, f"write at most {volumes}", related)
 
 

@@ -151,7 +151,9 @@ def spindle_use_beyond_ratio(context: Context) -> Iterator[Hit]:
         ratio, spindle_count = (in_force(context, declared, path) for path in (SPINDLE_RATIO, SPINDLE_COUNT))
         if ratio is None or spindle_count is None or spindle_count.number < 1 or context.exclusive(declared):  # GP107
             continue
-        spindles = max([*_counts_within(context, declared, spindle_count.number), *sets, *_observed(context, declared)])
+        hosts = context.members.hosts_in(declared) if isinstance(declared, GroupPolicy) else ()
+        own = [number for node in hosts if isinstance(number := node.own.get(SPINDLE_COUNT), int | float)]
+        spindles = max([*_counts_within(context, declared, spindle_count.number), *sets, *own])
         limit = ratio.number * spindles
         for pair in comparable(context.pairs(declared)):
             bound = next((end for end in ("min", "max") if pair.bound(end)["spindle-use"] > limit), None)
@@ -175,13 +177,6 @@ def _counts_within(context: Context, declared: Declared, own: float) -> Iterator
     yield from (count.number for count in counts if count is not None)
     if not is_cluster or context.members.has_undeclared_groups:
         yield own
-
-
-def _observed(context: Context, declared: Declared) -> Iterator[float]:
-    for node in context.members.hosts_in(declared) if isinstance(declared, GroupPolicy) else ():
-        spindle_count = node.own.get(SPINDLE_COUNT)
-        if isinstance(spindle_count, int | float):
-            yield spindle_count
 
 
 @dataclass(frozen=True, slots=True)

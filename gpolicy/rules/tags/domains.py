@@ -243,11 +243,9 @@ def misspelt_domains(context: Context) -> set[str]:
     """
     prefixes = Counter(text.partition(":")[0] for text in declared_node_tags(context) if ":" in text)
     several = [prefix for prefix, times in prefixes.items() if times > 1]
-    return {
-        name
-        for name, tag in domains_of_nodes(context).items()
-        if tag is not None and name.partition(":")[0] not in prefixes and closest(name, several, CLOSE) is not None
-    }
+    declared = (name for name, tag in domains_of_nodes(context).items() if tag is not None)
+    without_node = (name for name in declared if name.partition(":")[0] not in prefixes)
+    return {name for name in without_node if closest(name, several, CLOSE) is not None}
 
 
 def without_tag(context: Context, tag: Tag) -> Fix | None:

@@ -130,7 +130,8 @@ def failure_domain_incomplete(context: Context) -> Iterator[Hit]:
         having = [node for node in nodes if node.of(domain) and not homes.get(node.name, ())[1:]]  # else GP611
         like_others = len(having) >= least
         if not like_others:
-            without = tuple(name for name in without if domain in failure and _is_in_now(context, name, domain))
+            is_kept = domain in failure and any(node.of(domain) for node in context.all_tagged)  # by others
+            without = tuple(name for name in without if is_kept and _tags_now(context, name, domain))
         had = _tags_now(context, without[0], domain) if without else []
         is_slip = len(without) == 1 and like_others
         slip = domains.list_meant(context, without[0], domain, had) if is_slip else None
@@ -199,11 +200,6 @@ def _lacking_words(lacking: list[_Lacking]) -> str:
         parts.append(f"no tag {domain}:… ({'; '.join(groups[:_MOST_GROUPS])}{more})")
     unlike = "other nodes of these groups" if any(item.like_others for item in lacking) else "now"
     return f"{', '.join(parts)}, unlike {unlike}"
-
-
-def _is_in_now(context: Context, node: str, domain: str) -> bool:
-    """Return whether a node of the cluster has a tag of a domain, which other nodes keep."""
-    return _tags_now(context, node, domain) != [] and any(other.of(domain) for other in context.all_tagged)
 
 
 def _tags_now(context: Context, node: str, domain: str) -> list[str]:
