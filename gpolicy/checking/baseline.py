@@ -142,8 +142,7 @@ def read_baseline(path: Path, *, named: bool = True, text: str | None = None) ->
             ):
                 result.counts[code, file, mark] = result.counts.get((code, file, mark), 0) + count
             case _:
-                message = f"{path}: findings[{number}] lacks rule, file, fingerprint or count"
-                raise InputError(message, hint=_WRITE)
+                raise InputError(f"{path}: findings[{number}] lacks rule, file, fingerprint or count", hint=_WRITE)
     marks = reversed(list(_FINGERPRINT.finditer(text))) if len(text) < 1024**2 else ()  # of more nobody looks it up
     places = {found[1]: text.count("\n", 0, found.start()) + 1 for found in marks}  # the first of each
     result.lines = {key: places[key[2]] for key in result.counts if key[2] in places}

@@ -148,8 +148,7 @@ def ignored_codes(select: Iterable[str] | None, ignore: Iterable[str]) -> frozen
 
     def is_ignored(key: str) -> bool:
         shared = HOUSE_CODE if key.startswith(HOUSE) else key  # a house rule follows what is said of all
-        chosen = selected.get(key, selected.get(shared, 0))
-        return ignored.get(key, ignored.get(shared, 0)) >= chosen
+        return ignored.get(key, ignored.get(shared, 0)) >= selected.get(key, selected.get(shared, 0))
 
     return frozenset(key for key in keys if is_ignored(key))
 

@@ -149,8 +149,7 @@ class _Causes:
         """Yield where a finding is: its place, and what it compares with a node: memory, CPUs or disks of one pair."""
         if finding.span is not None:
             yield finding.span
-            judges = finding.code in _JUDGES or finding.severity is Severity.INFO
-            if judges and finding.span in self._sizes:
+            if finding.span in self._sizes and (finding.code in _JUDGES or finding.severity is Severity.INFO):
                 yield self._sizes[finding.span]
 
 

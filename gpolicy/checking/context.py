@@ -177,8 +177,7 @@ class Context:
     @cached_property
     def cluster_and_groups(self) -> list[ClusterPolicy | GroupPolicy]:
         """The cluster, if it is declared, and the groups that are to exist."""
-        cluster = [self.policy.cluster] if self.policy.cluster else []
-        return [*cluster, *self.groups]
+        return [*([self.policy.cluster] if self.policy.cluster else []), *self.groups]
 
     @property
     def observed(self) -> ClusterState:
@@ -369,13 +368,9 @@ class _Soundness:
         return self._known[key]
 
     def _holds_an_error(self, own: Span) -> bool:
-        for number in range(bisect_left(self._sorted, replace(own, end_line=0)), len(self._sorted)):
-            place = self._sorted[number]
-            if (place.file, place.line) > (own.file, own.end_line):
-                return False
-            if place.lies_within(own):
-                return True
-        return False
+        first = bisect_left(self._sorted, replace(own, end_line=0))
+        behind = bisect_left(self._sorted, Span(own.file, own.end_line + 1, 0, 0, 0))
+        return any(place.lies_within(own) for place in self._sorted[first:behind])
 
 
 def _places(leaf: Leaf) -> Iterator[Span]:

@@ -253,14 +253,13 @@ class _Sets:
     def of(cls, policy: model.Policy, *, likely: bool = False) -> _Sets:
         """Return the node sets of a policy; `likely`: without patterns that have a slip."""
         sets = cls({}, {}, _Patterns())
-        for node_set in policy.node_sets:
-            for pattern in node_set.nodes if node_set.tags else ():
-                if model.is_glob(pattern.value):
-                    if not (likely and model.unlikely(pattern.value)):
-                        sets.by_pattern.add(pattern.value, node_set)
-                else:
+        for node_set in (item for item in policy.node_sets if item.tags):
+            for pattern in node_set.nodes:
+                if not model.is_glob(pattern.value):
                     sets.by_name.setdefault(pattern.value, []).append(node_set)
-            for group in node_set.groups if node_set.tags else ():
+                elif not (likely and model.unlikely(pattern.value)):
+                    sets.by_pattern.add(pattern.value, node_set)
+            for group in node_set.groups:
                 sets.by_group.setdefault(group.value, []).append(node_set)
         return sets
 

@@ -330,8 +330,7 @@ def shares(context: Context, group: GroupPolicy, hardware: Hardware) -> Iterator
         yield memory_limit(context, group, hardware.memory)
     disk = total_disk(hardware, terms_in(context, group))
     if disk is not None:
-        smallest = hardware.smallest_volume
-        yield NodeLimit("disk-size", disk, 0, smallest.span if smallest else hardware.span)
+        yield NodeLimit("disk-size", disk, 0, (hardware.smallest_volume or hardware).span)
     ratio = context.effective(group, VCPU_RATIO)
     if hardware.cpus and ratio is not None and 0 <= ratio.number <= 1:
         said = kept_by_node(context, group, "cpu_node")

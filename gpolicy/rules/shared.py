@@ -133,8 +133,7 @@ def places(context: Context, declared: Declared, *values: InForce) -> tuple[Span
     others = [item.leaf for item in values if item.leaf and item is not own]
     related = tuple(Related(leaf.span, f"{leaf.path[-1]} is here") for leaf in others)
     observed = [item for item in values if item.leaf is None]
-    note = "".join(f"; {item.path[-1]} is what {declared.title} has now" for item in observed)
-    return own.span, related, note
+    return own.span, related, "".join(f"; {item.path[-1]} is what {declared.title} has now" for item in observed)
 
 
 def declared_for(context: Context, node: str, path: Path) -> Leaf | None:
@@ -342,10 +341,7 @@ def is_access(path: Path) -> bool:
 def exclusive_hit(
     context: Context, declared: Declared, leaf: Leaf, exclusive: Leaf, message: str, hint: str, place: Span
 ) -> Hit:
-    """Return a hit at what the object says itself, with the other half of the contradiction as related place.
-
-    `place` is that of what the leaf says against exclusive storage.
-    """
+    """Return a hit at what the object says itself, a leaf (at `place`) or exclusive storage; the other is related."""
     if context.own(declared, leaf.path) is not None:
         return hit(declared, message, place, hint, see(exclusive.span, "exclusive storage is on"))
     return hit(declared, message, exclusive.span, hint, see(place, "inherited from the cluster"))

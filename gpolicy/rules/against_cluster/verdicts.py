@@ -346,9 +346,8 @@ def hardware_not_as_promised(context: Context, tolerance: float) -> Iterator[Hit
                     lacking.setdefault(what, []).append(less)
         for what, found in lacking.items():
             name, has, wanted, span = found[0]
-            who = f"{name} in {group.title} has"
-            if len(found) > 1:
-                who = f"{name} and {count(len(found) - 1, 'more node')} of {group.title} have"
+            several = f"{name} and {count(len(found) - 1, 'more node')} of {group.title} have"
+            who = several if len(found) > 1 else f"{name} in {group.title} has"
             message = f"{who} less than promised: {what} {has}, not {wanted}"
             hint = "correct the promise, or put nodes that differ into another group"
             is_of_all = len(found) == len(context.members.hosts_in(group)) and {item[1] for item in found} == {has}

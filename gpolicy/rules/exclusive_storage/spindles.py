@@ -32,9 +32,8 @@ def _known_volumes(context: Context) -> Iterator[tuple[GroupPolicy, Pair, Volume
 
 def _volumes_here(hardware: Hardware, exclusive: Leaf | None = None) -> tuple[Related, ...]:
     is_on = see(exclusive.span, "exclusive storage is on") if exclusive is not None else ()
-    smallest = hardware.smallest_volume
-    promised = hardware.span if smallest is None else smallest.span
-    return (Related(promised, "the volumes are promised here"), *is_on)
+    promised = hardware.smallest_volume or hardware
+    return (Related(promised.span, "the volumes are promised here"), *is_on)
 
 
 @warning("GP402", role=Role.JUDGES)

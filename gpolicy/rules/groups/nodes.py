@@ -177,8 +177,7 @@ def _overlaps(
         widest = place.value if uses[wide] > 1 else min(entry.value, place.value, key=len)
         missing = nodes_like(copied) or f"within {widest}"
         hint = f"is {copied} meant? Node sets name such nodes, and no group does. Else {hint}" if copied else hint
-        related = see(entry.span, f"{one.name} is here")
-        yield hit(other, f"{both}{about}", place.span, hint, related, missing=missing)
+        yield hit(other, f"{both}{about}", place.span, hint, see(entry.span, f"{one.name} is here"), missing=missing)
 
 
 def _copied(context: Context, groups: list[str], patterns: list[str]) -> tuple[int, str]:
@@ -337,13 +336,12 @@ def _cluster_name(context: Context, entries: list[str]) -> Iterator[Hit]:
     if cluster is None or len(found) != 1 or len(entries) < 2:
         return
     (domain,) = found
-    written = cluster.document.value_span(("name",))
     for own in (cluster.name, cluster.name.partition(".")[2]):
         is_plural = own.replace("s.", ".") == domain.replace("s.", ".")
         if "." in domain and name_meant(own, [domain]) and not is_plural:
             right = cluster.name.removesuffix(own) + domain
             message = f"the cluster is called {cluster.name}, but all nodes are in {domain}"
-            yield hit("cluster", message, written, f"Did you mean `{right}`?")
+            yield hit("cluster", message, cluster.document.value_span(("name",)), f"Did you mean `{right}`?")
             return
 
 

@@ -363,8 +363,7 @@ def state_beyond_total(context: Context) -> Iterator[Hit]:
                 message = f"{what} ({sizes[0]}) {verb} nothing of {total_name} ({sizes[1]})"
                 others = [leaf for leaf in (*parts, total) if leaf is not own[0]]
                 related = tuple(Related(leaf.span, f"{leaf.path[-1]} is here") for leaf in others)
-                is_turned = len(parts) == 1 and kept > 2 * total.number
-                hint = "exchange the two" if is_turned else "correct one of them"
+                hint = "exchange the two" if len(parts) == 1 and kept > 2 * total.number else "correct one of them"
                 yield hit(declared, message, own[0].span, hint, related)
 
 

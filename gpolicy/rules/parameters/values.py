@@ -88,12 +88,11 @@ def access_inherit(context: Context) -> Iterator[Hit]:
 
 @error("GP102", stays=NO_PLAN)
 def not_expressible(context: Context) -> Iterator[Hit]:
-    unknown = _unknown_in(context.version)
     for declared in context.policy.objects:
         for leaf in context.leaves(declared).values():
             parameter = parameters.parameter_at(leaf.path)
             other = leaf.path in shared.IMAGES or (leaf.value is INHERIT and shared.is_access(leaf.path))
-            if parameter is None or other or parameter.path in unknown:
+            if parameter is None or other or parameter.path in _unknown_in(context.version):
                 continue  # another rule's matter
             if leaf.value is not INHERIT and parameter.type in _ALWAYS_EXPRESSIBLE:
                 continue
@@ -316,8 +315,7 @@ def stripes_beyond_volumes(context: Context) -> Iterator[Hit]:
 @information("GP129")
 def stripes_ignored(context: Context) -> Iterator[Hit]:
     for declared in context.cluster_and_groups:
-        leaf = context.own(declared, shared.STRIPES[0])
-        exclusive = context.exclusive(declared) if leaf is not None else None
+        leaf, exclusive = context.own(declared, shared.STRIPES[0]), context.exclusive(declared)
         if exclusive is not None and leaf is not None and leaf.number > 1:
             message = "stripes has no effect: with exclusive storage a disk is striped over all its volumes"
             yield hit(declared, message, leaf.span, "leave it out", see(exclusive.span, "exclusive storage is on here"))

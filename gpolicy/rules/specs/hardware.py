@@ -243,8 +243,7 @@ def _hit(context: Context, span: Span, refusals: _Refusals, findings: list[Findi
     message += f" nodes as meant; {first.message}"
     meant = refusals.figure.meant
     hint = f"is {meant} meant? Else correct all these sizes" if meant else "correct this figure, or all these sizes"
-    related = tuple(item for item in first.related if item.span != span)
-    found = hit(refusals.groups[0], message, span, hint, related)
+    found = hit(refusals.groups[0], message, span, hint, tuple(item for item in first.related if item.span != span))
     return replace(found, finding=replace(found.finding, consequences=tuple(findings)))
 
 
