@@ -101,9 +101,8 @@ class Waivers:
                 yield WAIVER_UNUSED.finding(message, waiver.span, hint=hint, fix=fix)
 
     def _removal(self, waiver: Waiver) -> Fix | None:
-        removed = edits.remove_entry(waiver.document, waiver.pointer)
-        if len(waiver.document.root["waivers"]) == 1:
-            removed = edits.remove_document(waiver.document)
+        document, is_alone = waiver.document, len(waiver.document.root["waivers"]) == 1
+        removed = edits.remove_document(document) if is_alone else edits.remove_entry(document, waiver.pointer)
         return edits.fix("remove the waiver", removed)
 
     def _in_force(self, waiver: Waiver) -> RuleInfo | None:

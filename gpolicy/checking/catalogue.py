@@ -172,20 +172,13 @@ def selects_nothing(select: Iterable[str], ignore: Iterable[str]) -> bool:
 
 def severities_by_code(words: Mapping[str, Severity]) -> dict[str, Severity]:
     """Return severity by a rule's key: the most precise word decides, then the last; what stays an error stays."""
-    result: dict[str, Severity] = {}
-    for word in sorted(words, key=_precision_of):
-        for info in rules_named(word)[0]:
-            if words[word] is Severity.ERROR or not info.stays:
-                result[info.key] = words[word]
-    return result
+    said = ((info, words[word]) for word in sorted(words, key=_precision_of) for info in rules_named(word)[0])
+    return {info.key: severity for info, severity in said if severity is Severity.ERROR or not info.stays}
 
 
 def _precision(words: Iterable[str]) -> dict[str, int]:
-    result: dict[str, int] = {}
-    for word in words:
-        for info in rules_named(word)[0]:
-            result[info.key] = max(_precision_of(word), result.get(info.key, 0))
-    return result
+    in_order = sorted(words, key=_precision_of)  # of several words the most precise counts
+    return {info.key: _precision_of(word) for word in in_order for info in rules_named(word)[0]}
 
 
 def _precision_of(word: str) -> int:

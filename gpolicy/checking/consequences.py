@@ -63,7 +63,8 @@ class _Causes:
         for finding in found:
             if finding.span is not None and finding.severity is not Severity.INFO:
                 self._on_line[finding.span.file, finding.span.line].append(finding)
-            for place in {*self._places(finding), *_explained(finding)}:
+            explained = finding.related if finding.code in CODES[Role.ALSO_RELATED] else ()
+            for place in {*self._places(finding), *(item.span for item in explained)}:
                 at[place].append(finding)
         self._at = {place: sorted(several, key=_rank)[:_MOST_AT_ONE_PLACE] for place, several in at.items()}
         wrong = [item for item in found if item.code not in _RESULTS and _is_wrong(item)]
@@ -179,11 +180,6 @@ def _places_of_sizes(context: Context) -> dict[Span, tuple[Span, str]]:
 
 def _about(finding: Finding) -> set[Span | None]:
     return {finding.span, *(item.span for item in finding.related)}
-
-
-def _explained(finding: Finding) -> Iterable[Span]:
-    """Return the places beside its own at which a finding explains others."""
-    return (item.span for item in finding.related) if finding.code in CODES[Role.ALSO_RELATED] else ()
 
 
 def _is_cause(other: Finding, finding: Finding) -> bool:

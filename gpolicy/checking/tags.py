@@ -27,11 +27,9 @@ class Members:
     @cached_property
     def group_of(self) -> dict[str, str]:
         """The group that each observed node will be in."""
-        found = {}
-        for name, node in self.state.nodes.items():
-            wanted = self.desired.nodes.get(name)
-            found[name] = wanted.group.value if wanted and wanted.group else self.desired.name_after(node.group)
-        return found
+        found = {name: self.desired.name_after(node.group) for name, node in self.state.nodes.items()}
+        wanted = {name: node.group.value for name, node in self.desired.nodes.items() if node.group and name in found}
+        return found | wanted
 
     @cached_property
     def _by_group(self) -> dict[str, list[LiveNode]]:

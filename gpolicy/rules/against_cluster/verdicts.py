@@ -320,10 +320,7 @@ def spec_beyond_nodes(context: Context) -> Iterator[Hit]:
 )
 def hardware_not_as_promised(context: Context, tolerance: float) -> Iterator[Hit]:
     share = 1 - tolerance / 100
-    for group in context.groups:
-        hardware = group.hardware
-        if hardware is None:
-            continue
+    for group, hardware in ((group, group.hardware) for group in context.groups if group.hardware):
         lacking: dict[str, list[tuple[str, str, str, Span]]] = {}
         for node in context.members.hosts_in(group):
             had = node.resources

@@ -115,12 +115,11 @@ def _two_places(terms: VolumeTerms, name: str, *, named: bool = True) -> str | N
 
 @information("GP422", When.MORE_WITH_STATE)
 def assigned_volume_group_unused(context: Context) -> Iterator[Hit]:
-    used: set[str] | None = None
     for declared in context.cluster_and_groups:
         assigned = declared.physical_volumes.get("volume_groups")
         if assigned is None:
             continue
-        used = _used_groups(context) if used is None else used
+        used = context.once(_used_groups)
         for name in assigned.value if used else ():
             if name not in used:
                 message = f"volumes are assigned to {name}, but the cluster uses {' and '.join(sorted(used))}"
@@ -170,12 +169,11 @@ def pv_sizes_differ(context: Context) -> Iterator[Hit]:
 
 @warning("GP413")
 def pv_count_mismatch(context: Context) -> Iterator[Hit]:
-    for group in context.groups:
-        hardware = group.hardware
-        count = hardware.pv_count.value if hardware and hardware.pv_count else 0
-        if hardware and hardware.pv_count and len(hardware.pv_sizes) not in (0, 1, count):
-            message = f"pv_size lists {len(hardware.pv_sizes)} sizes, pv_count is {count}"
-            yield hit(group, message, hardware.pv_count.span, "list one size for each volume, or a single size for all")
+    for group, hardware in ((group, group.hardware) for group in context.groups if group.hardware):
+        count = hardware.pv_count
+        if count and len(hardware.pv_sizes) not in (0, 1, count.value):
+            message = f"pv_size lists {len(hardware.pv_sizes)} sizes, pv_count is {count.value}"
+            yield hit(group, message, count.span, "list one size for each volume, or a single size for all")
 
 
 @warning("GP418", When.STATE)

@@ -238,15 +238,13 @@ def dedicated_order(context: Context) -> Iterator[Hit]:
         if exclusive.value is not True:
             continue
         slips = {item.finding.span for item in context.found_with(Role.OUT_OF_ORDER)}
+        hint = "hail protects the size with the greatest min disk-size, hspace counts the first: let them be the same"
         for first, second in pairwise(comparable(context.pairs(declared))):
             low, high = second.minimum["disk-size"], first.minimum["disk-size"]
             if low < high or second.same_as(first):  # GP204
                 continue
             how = "the same min disk-size as" if low == high else "a greater min disk-size than"
             message = f"{second.title} has {how} {first.title} before it"
-            hint = (
-                "hail protects the size with the greatest min disk-size, hspace counts the first: let them be the same"
-            )
             place, other = second.at("min", "disk-size"), first.at("min", "disk-size")
             place = other if other in slips else place
             yield hit(declared, message, place, hint, see(other, f"{first.title} is here"))

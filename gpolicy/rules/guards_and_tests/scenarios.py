@@ -101,9 +101,7 @@ def _nodes_of_test(context: Context, scenario: Scenario) -> set[str] | None:
 def _promised(context: Context) -> set[str] | None:
     """Return the nodes of all groups; None where they are not known by name."""
     promised = [promised_nodes(group) for group in context.groups]
-    if not promised or any(names is None for names in promised):
-        return None
-    return {name for names in promised for name in names or ()}
+    return None if not promised or None in promised else {name for names in promised for name in names or ()}
 
 
 def _named_nodes(scenario: Scenario) -> Iterator[Located[str]]:

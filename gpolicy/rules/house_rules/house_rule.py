@@ -323,9 +323,7 @@ def rule_keyword_idle(context: Context) -> Iterator[Hit]:
 @warning("GP953", when=When.WHOLE)
 def rule_matches_nothing(context: Context) -> Iterator[Hit]:
     policy = context.policy
-    for house_rule in policy.house_rules:
-        if policy.is_part:
-            continue
+    for house_rule in policy.house_rules if not policy.is_part else ():
         kind, names = house_rule.kind, [item.name for item in objects_of(policy, house_rule.kind.value)]
         almost = [*_almost_tagged(context, house_rule)]
         yield from almost

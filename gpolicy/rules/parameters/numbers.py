@@ -32,9 +32,12 @@ _SPECS: Final = tuple(
 _OVERSUBSCRIPTION: Final = "oversubscription"
 _MEMORY_STEP: Final = 64
 """Sizes of memory below 1 GiB that people write on purpose are multiples of this (MiB)."""
-_WHOLE: Final = {"mem_node": "mem_total", "mem_hv": "mem_total", "minmem": "maxmem"} | dict.fromkeys(
-    ("disk_reserved", "disk_overhead"), "disk_total"
-)
+_PARTS: Final = {
+    "mem_total": ("mem_node", "mem_hv"),
+    "cpu_total": ("cpu_node",),
+    "disk_total": ("disk_reserved", "disk_overhead"),
+}
+_WHOLE: Final = {"minmem": "maxmem"} | {part: total for total, parts in _PARTS.items() for part in parts}
 """The size of which another one is a part."""
 _ACCEPTED: Final[dict[Path, tuple[float, float]]] = {
     ("master_netmask",): (0, shared.MOST_BITS),
@@ -272,11 +275,6 @@ _STATE_HINT: Final = "keep it for gpolicy's own counts and guards, or leave it o
 _LEAST_SHARE: Final = 0.5
 _LEAST_OF_DISK: Final = 0.1
 """A total below this share of what there is must be a mistake. A volume group may have fewer of the disks."""
-_PARTS: Final = {
-    "mem_total": ("mem_node", "mem_hv"),
-    "cpu_total": ("cpu_node",),
-    "disk_total": ("disk_reserved", "disk_overhead"),
-}
 _MEASURED: Final = {"mem_total": "memory_total", "cpu_total": "cpu_total", "disk_total": "disk_total"}
 
 

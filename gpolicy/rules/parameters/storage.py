@@ -24,7 +24,7 @@ from gpolicy.policy.model import Declared, Leaf
 from gpolicy.printable import listed
 from gpolicy.resolve.desired import volume_terms
 from gpolicy.rules.node_limits import METAVG, pools_in
-from gpolicy.rules.shared import RANGES, InForce, conflict, default_of, in_force, of_cluster, together
+from gpolicy.rules.shared import RANGES, InForce, conflict, default_of, grouped, in_force, of_cluster, together
 
 _VOLUME_GROUP: Final = re.compile(r"(?!\.{1,2}$)[A-Za-z0-9_+.][A-Za-z0-9_+.-]*")
 _BUILT_IN: Final = "xenvg"
@@ -74,10 +74,8 @@ def volume_group_look_alike(context: Context) -> Iterator[Hit]:
     wanted = str(own.value) if own is not None else ""
     if own is None or not _VOLUME_GROUP.fullmatch(wanted):
         return  # GP110
-    others: dict[str, list[_Use]] = {}
-    for declared, leaf in leaves:
-        for name, span in _volume_groups_of(leaf):
-            others.setdefault(name, []).append(_Use(declared, leaf, name, span))
+    places = ((declared, leaf, *place) for declared, leaf in leaves for place in _volume_groups_of(leaf))
+    others = grouped((name, _Use(declared, leaf, name, span)) for declared, leaf, name, span in places)
     uses = [use for named in others.values() for use in named]
     if own.leaf is not None and (forgotten := _forgotten(own.leaf, uses)):
         yield forgotten

@@ -71,9 +71,8 @@ def spec_not_monotonic(context: Context) -> Iterator[Hit]:
                 name = more[0]
                 message = f"{smaller.title} is smaller than {larger.title}, but allows a greater {name}:"
                 message += f" {amount(name, smaller.maximum[name])}, not {amount(name, larger.maximum[name])}"
-                odd = [
-                    out_of_line(pair, "max", name, sizes_beside(context, declared, pair)) for pair in (smaller, larger)
-                ]
+                both = [(pair, sizes_beside(context, declared, pair)) for pair in (smaller, larger)]
+                odd = [out_of_line(pair, "max", name, beside) for pair, beside in both]
                 if odd[1] >= (odd[0][0], odd[0][1] + CLEARLY):
                     value = bound_meant(context, declared, larger, "max", name)
                     meant, at, hint = [value] if value is not None else [], larger, "raise the one, or lower the other"

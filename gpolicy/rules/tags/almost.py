@@ -11,7 +11,7 @@ from gpolicy.checking.tags import HTOOLS, Tag
 from gpolicy.findings import RuleParameter
 from gpolicy.ganeti.vocabulary import Level
 from gpolicy.guessing import name_meant, rarer_slips
-from gpolicy.rules.shared import sizes_of
+from gpolicy.rules.shared import grouped, sizes_of
 from gpolicy.rules.tags import domains
 
 
@@ -127,11 +127,9 @@ def tag_almost_another(context: Context) -> Iterator[Hit]:
     prefixes = Counter(tag.text.partition(":")[0] for tag in tags)
     prefixes.update(owned.prefix.rstrip(":") for owned in context.policy.owned if owned.prefix.endswith(":"))
     meant = {f"{word}:": f"{near}:" for word, near in rarer_slips(prefixes).items()}
-    texts: dict[str, Counter[str]] = {}
-    for tag in tags:
-        texts.setdefault(tag.text.partition(":")[0], Counter())[tag.text] += 1
+    texts = grouped((tag.text.partition(":")[0], tag.text) for tag in tags)
     for uses in islice(texts.values(), 20):
-        meant |= rarer_slips(uses)
+        meant |= rarer_slips(Counter(uses))
     for tag in tags if meant else ():
         prefix = tag.text.partition(":")[0]
         near = meant.get(f"{prefix}:") or meant.get(tag.text)

@@ -17,7 +17,7 @@ from gpolicy.policy.edits import fix, remove_entry
 from gpolicy.policy.model import RULES, Declared, GroupPolicy, NodeSetPolicy, matches, written_out
 from gpolicy.policy.source_file import Pointer, YamlDocument
 from gpolicy.printable import some
-from gpolicy.rules.shared import of_cluster
+from gpolicy.rules.shared import grouped, of_cluster
 
 _NODES: Final = read_data("forms.toml")["nodes"]
 OF_NODES: Final = frozenset(_NODES["housings"] + _NODES["power"])
@@ -305,9 +305,7 @@ class Names:
     def __init__(self, names: Iterable[str]) -> None:
         self.known = frozenset(names)
         self._sorted = sorted(self.known)
-        self._by_lower: dict[str, list[str]] = {}
-        for name in self._sorted:
-            self._by_lower.setdefault(name.lower(), []).append(name)
+        self._by_lower = grouped((name.lower(), name) for name in self._sorted)
         self._meant: dict[str, str] = {}
 
     def meant(self, written: str) -> str:

@@ -153,9 +153,7 @@ def autorepair_unknown(context: Context) -> Iterator[Hit]:
 
 @warning("GP511")
 def tag_not_in_version(context: Context) -> Iterator[Hit]:
-    if context.is_since("2.16"):
-        return
-    for tag in context.tags:
+    for tag in context.tags if not context.is_since("2.16") else ():
         if tag.family in ("nlocation", "desiredlocation"):
             message = f"Ganeti {context.version} does not read {TAG_FAMILIES[tag.family]}…"
             yield hit(tag.label, message, tag.span, "it needs 2.16 or later")
