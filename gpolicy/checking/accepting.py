@@ -5,8 +5,6 @@ alone on a line about those that begin on the next line that is neither blank no
 `# gpolicy: ignore-file[...]`, before the first value of a file, is about all of the file.
 """
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -229,8 +227,7 @@ class Suppressions:
     def _read(self, file: SourceFile) -> None:
         first_value = min((document.mark[0] for document in file.documents if document.root is not None), default=0)
         lines_about = _lines_about(file)
-        found_in = (_COMMENT.finditer(file.text, *comment) for comment in file.comments)
-        for found in chain.from_iterable(found_in):
+        for found in chain.from_iterable(_COMMENT.finditer(file.text, *comment) for comment in file.comments):
             span = file.span(*found.span())
             word = found["word"].lower()
             if not found["colon"]:

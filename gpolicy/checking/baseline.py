@@ -4,8 +4,6 @@ An entry is known by its rule, its file (from the baseline's directory) and a fi
 of the rule, the object and the text at its place. Of equal ones there is a count.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections import Counter

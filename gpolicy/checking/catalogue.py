@@ -2,8 +2,6 @@
 that name them: a code, a name, or a prefix of codes for a family (GP2, GP20).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace

@@ -6,8 +6,6 @@ one missing name are one finding. Rules say as data what their findings are to o
 others, after which they are silent, and which say the same better (`Rule`).
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The settings of a check: which rules count, their severities and parameters, and the baseline."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace

@@ -3,8 +3,6 @@
 The keywords are those of the Rule kind's own schema (`schemas/rule.json`), which the document conforms to.
 """
 
-from __future__ import annotations
-
 import atexit
 import json
 import os

@@ -1,7 +1,5 @@
 """What the nodes of a group give: their volumes, and the bounds of specs that are above what the largest node has."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Final

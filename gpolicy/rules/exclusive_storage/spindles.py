@@ -1,7 +1,5 @@
 """Exclusive storage: spindles (GP402 and others), and nodes given whole or in parts (GP410 and others)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise

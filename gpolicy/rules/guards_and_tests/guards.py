@@ -1,7 +1,5 @@
 """GP80x, GP822 and GP823: the guards that a policy declares, and waivers that accept nothing or never end."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from fnmatch import fnmatchcase

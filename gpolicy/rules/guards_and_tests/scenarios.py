@@ -1,7 +1,5 @@
 """GP81x: the tests of a policy."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cache
@@ -210,8 +208,8 @@ def test_template(context: Context) -> Iterator[Hit]:
         template = given.template if given is not None else None
         if template is None or scenario.stage.snapshot is not None:
             continue
-        asked, cluster = asked_of(context, scenario), context.policy.cluster
-        homes = [asked] if asked is not None else [*([cluster] if cluster else []), *context.groups]
+        asked = asked_of(context, scenario)
+        homes = [asked] if asked is not None else context.cluster_and_groups
         lists = [context.effective(home, DISK_TEMPLATES) for home in homes]
         wanted = {item.path: item.wanted for item in scenario.expectations}
         expects_refusal = wanted.get(("refused",)) is True

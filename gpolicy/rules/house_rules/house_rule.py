@@ -1,7 +1,5 @@
 """GP950 to GP955: what house rules of the policy forbid, and mistakes in house rules themselves."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -171,8 +169,7 @@ def _judged_rules(context: Context) -> list[Judged]:
     by_label = grouped((item.label, number) for number, item in enumerate(objects))
     looked_at: list[dict[int, tuple[Declared, EffectiveObject]]] = []
     for rule in policy.house_rules:
-        is_judged = first[rule.word] is rule and not any(unknown_values(rule))
-        named = subjects(rule, policy) if is_judged else ()
+        named = subjects(rule, policy) if first[rule.word] is rule and not any(unknown_values(rule)) else ()
         looked_at.append({number: (one, objects[number]) for one in named for number in by_label.get(one.label, ())})
     questions = ((rule.schema, [*numbers]) for rule, numbers in zip(policy.house_rules, looked_at, strict=True))
     judgements = judge([item.effective for item in objects], questions)

@@ -89,9 +89,9 @@ def cpu_mask_unlikely(context: Context) -> Iterator[Hit]:
     for declared, leaf in context.explicit_at(*_MASKS):
         numbers = [int(part) for part in _parts(leaf) if part.isdigit() and len(part) <= _MOST_DIGITS]
         has, span, group = _fewest_cpus(context)
+        related = see(span, "the hardware is promised here")
         if has and numbers and max(numbers) >= has:
             message = f"{leaf.dotted} names CPU {max(numbers)}, but nodes of group {group} have {has}: 0 to {has - 1}"
-            related = see(span, "the hardware is promised here")
             fewer = "".join(str(min(int(part), has - 1)) if part.isdigit() else part for part in _parts(leaf))
             yield hit(declared, message, leaf.span, f"write CPUs that there are, such as {fewer}", related)
         elif (masks := str(leaf.value).count(":") + 1) > 1 and (other := _other_cpus(context, masks)):
@@ -102,7 +102,6 @@ def cpu_mask_unlikely(context: Context) -> Iterator[Hit]:
             yield hit(declared, message, leaf.span, "write a range of CPUs, such as 0-7, or all")
         elif masks == 1 and has and 0 < 2 * (named := _cpus_in(str(leaf.value))) < has:
             message = f"{leaf.dotted} puts all instances of a node on {count(named, 'CPU')} of {has} or more"
-            related = see(span, "the hardware is promised here")
             yield hit(declared, message, leaf.span, f"write 0-{has - 1}, or all", related)
 
 

@@ -2,8 +2,6 @@
 and disk_state, the resources that the resource model keeps in the configuration.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
@@ -65,8 +63,7 @@ def number_unlikely(context: Context) -> Iterator[Hit]:
                 yield from _value(context, declared, leaf, parameter, sensible)
     for declared, pair in context.each_pair():
         yield from _pair(context, declared, pair)
-    for label, title, sensible, value, span, fits in _others(context):
-        yield _unlikely(context, label, title, sensible, value, span, fits=fits)
+    yield from _others(context)
     for scenario in context.policy.scenarios:
         for key, size in (bare for sizes in shared.sizes_of(scenario) for bare in sizes.bare):
             least = _SENSIBLE["disk-size" if key == "disk-size" else "memory-size"].least
@@ -184,25 +181,24 @@ def _is_bare(leaf: Leaf, value: float, *steps: str | int) -> bool:
     return isinstance(written, int) and any(isinstance(item, str) and item[-1:].isalpha() for item in sizes)
 
 
-def _others(context: Context) -> Iterator[tuple[str, str, SensibleRange, float, Span, SensibleRange]]:
-    """Yield numbers beside Ganeti's parameters that make no sense: label, title, value, place; what fits the sizes."""
+def _others(context: Context) -> Iterator[Hit]:
+    """Yield numbers beside Ganeti's parameters that make no sense."""
     for item in context.cluster_and_groups:
         ratio = item.limits.get(_OVERSUBSCRIPTION)
-        if ratio is not None and not _SENSIBLE[_OVERSUBSCRIPTION].takes(ratio.value):
-            sensible = _SENSIBLE[_OVERSUBSCRIPTION]
-            yield item.label, f"limits.{_OVERSUBSCRIPTION}", sensible, ratio.value, ratio.span, sensible
+        if ratio is not None and not (sensible := _SENSIBLE[_OVERSUBSCRIPTION]).takes(ratio.value):
+            yield _unlikely(context, item, f"limits.{_OVERSUBSCRIPTION}", sensible, ratio.value, ratio.span)
     for group, hardware in ((group, group.hardware) for group in context.groups if group.hardware):
         for name, figure in (*hardware.figures.items(), *(("pv_size", size) for size in hardware.pv_sizes)):
             if not (sensible := _SENSIBLE[name]).takes(figure.value):
                 fits = replace(sensible, least=max(sensible.least, _needed(context, group, hardware).get(name, 0)))
-                yield group.label, f"hardware.{name}", sensible, figure.value, figure.span, fits
+                yield _unlikely(context, group, f"hardware.{name}", sensible, figure.value, figure.span, fits=fits)
     for scenario in context.policy.scenarios:
         for sizes in shared.sizes_of(scenario):
             disks = (("disk-size", disk.size) for disk in sizes.disks or ())
             for name, value in (("memory-size", sizes.memory or 0), *disks):
                 if 0 < value < (sensible := _SENSIBLE[name]).least:  # a test may be about too large ones
                     title = f"test {scenario.name.value}: {name}"
-                    yield f"test/{scenario.name.value}", title, sensible, value, sizes.span, sensible
+                    yield _unlikely(context, f"test/{scenario.name.value}", title, sensible, value, sizes.span)
 
 
 def _needed(context: Context, group: GroupPolicy, hardware: Hardware) -> dict[str, float]:

@@ -2,8 +2,6 @@
 disk-custom and net-custom.
 """
 
-from __future__ import annotations
-
 import re
 import shlex
 from collections import Counter

@@ -1,7 +1,5 @@
 """GP211, GP212, GP222, GP223 and GP226: specs against what a node of the group can give, and one figure for many."""
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace

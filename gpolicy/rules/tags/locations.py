@@ -1,7 +1,5 @@
 """GP5xx: failure domains, desired locations ("Improving location awareness of Ganeti"), and owned prefixes of tags."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
