@@ -37,7 +37,7 @@ MAY_IMPORT = {
     "resolve": {"ganeti", "policy", "cluster"},
     "checking": {"ganeti", "policy", "cluster", "resolve"},
     "rules": {"ganeti", "policy", "cluster", "resolve", "checking", "show"},
-    "forecast": {"cluster", "policy", "resolve", "checking", "plan", "impact", "analysis", "testing"},
+    "forecast": {"ganeti", "cluster", "policy", "resolve", "checking", "plan", "impact", "analysis", "testing"},
     "plan": {"ganeti", "policy", "cluster", "resolve"},
     "render": {"ganeti", "plan"},
     "apply": {"ganeti", "cluster", "plan", "analysis", "impact", "remedy"},

@@ -5,11 +5,9 @@ alone on a line about those that begin on the next line that is neither blank no
 `# gpolicy: ignore-file[...]`, before the first value of a file, is about all of the file.
 """
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import date
@@ -56,9 +54,7 @@ class Waivers:
         self._find = find
         self._found: list[tuple[Finding, str, str]] = []  # with the rule and the place that it is about
         self._open: dict[str, list[Hit]] = defaultdict(list)  # what no waiver accepts, by rule
-        self._active: list[tuple[Waiver, RuleInfo]] = [
-            (waiver, info) for waiver in waivers if (info := self._in_force(waiver)) is not None
-        ]
+        self._active = [(waiver, info) for waiver in waivers if (info := self._in_force(waiver)) is not None]
         self._by_rule: dict[str, list[int]] = {}  # the places in `_active`
         for number, (_, info) in enumerate(self._active):
             self._by_rule.setdefault(info.key, []).append(number)
@@ -82,9 +78,7 @@ class Waivers:
         hits = (item for item in self._open[rule] if _covers(where, item))
         return replace(finding, consequences=tuple(item.finding for item in hits))
 
-    def unused(
-        self, ran: Callable[[str], bool], labels: Mapping[str, str], files: Collection[str]
-    ) -> Iterator[Finding]:
+    def unused(self, ran: Callable[[str], bool], labels: Mapping[str, str], files: Sequence[str]) -> Iterator[Finding]:
         """Yield a finding for each waiver that covered nothing, if the rule it names (by its key) has run.
 
         Where its `where` names an object or one of `files`, it can go: nothing in it is misspelt. `labels` are the
@@ -115,13 +109,12 @@ class Waivers:
                 yield self._with_meant(finding, info.key, near or waiver.where)
             elif number in self._used and first.setdefault((info.key, waiver.where), waiver) is not waiver:
                 message = f"another waiver accepts {info.code} {info.name} at {waiver.where!r} as well"
-                hint = "keep the one that is right"
-                yield WAIVER_UNUSED.finding(message, waiver.span, hint=hint, fix=self._removal(waiver))
+                fix, hint = self._removal(waiver), "keep the one that is right"
+                yield WAIVER_UNUSED.finding(message, waiver.span, hint=hint, fix=fix)
 
     def _removal(self, waiver: Waiver) -> Fix | None:
-        removed = edits.remove_entry(waiver.document, waiver.pointer)
-        if len(waiver.document.root["waivers"]) == 1:
-            removed = edits.remove_document(waiver.document)
+        document, is_alone = waiver.document, len(waiver.document.root["waivers"]) == 1
+        removed = edits.remove_document(document) if is_alone else edits.remove_entry(document, waiver.pointer)
         return edits.fix("remove the waiver", removed)
 
     def _in_force(self, waiver: Waiver) -> RuleInfo | None:
@@ -200,9 +193,8 @@ class Suppressions:
         self._rules_named = rules_named
         self._own_files = frozenset(policy.paths)
         self._files = policy.files
-        self._templates = [
-            item for item in policy.documents if isinstance(item.root, dict) and item.root.get("template") is True
-        ]
+        tables = (item for item in policy.documents if isinstance(item.root, dict))
+        self._templates = [item for item in tables if item.root.get("template") is True]
         self._comments: dict[tuple[str, int], list[_Comment]] = {}  # by file and line
         for file in policy.files.values():
             if _COMMENT.search(file.text):
@@ -249,8 +241,7 @@ class Suppressions:
     def _read(self, file: SourceFile) -> None:
         first_value = min((document.mark[0] for document in file.documents if document.root is not None), default=0)
         lines_about = _lines_about(file)
-        found_in = (_COMMENT.finditer(file.text, *comment) for comment in file.comments)
-        for found in chain.from_iterable(found_in):
+        for found in chain.from_iterable(_COMMENT.finditer(file.text, *comment) for comment in file.comments):
             span = file.span(*found.span())
             word = found["word"].lower()
             if not found["colon"]:

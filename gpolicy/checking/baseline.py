@@ -4,12 +4,10 @@ An entry is known by its rule, its file (from the baseline's directory) and a fi
 of the rule, the object and the text at its place. Of equal ones there is a count.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -57,15 +55,13 @@ class Baseline:
                 new.append(finding)
         return new, accepted, met
 
-    def stale(
-        self, met: Mapping[FindingKey, int], files: Iterable[str], ran: Callable[[str], bool]
-    ) -> Iterator[Finding]:
+    def stale(self, met: Counter[FindingKey], files: Iterable[str], ran: Callable[[str], bool]) -> Iterator[Finding]:
         """Yield a finding for each entry that accepts too much: of rules that `ran`, in these files or missing ones."""
         own = {relative_path(file, self.path.parent) for file in files}
         for key, count in self.counts.items():
             code, file, _ = key
-            if ran(code) and met.get(key, 0) < count and (file in own or self._is_gone(file)):
-                gone = count - met.get(key, 0)
+            gone = count - met[key]
+            if ran(code) and gone > 0 and (file in own or self._is_gone(file)):
                 what = "a finding that no longer exists" if gone == 1 else f"{gone} findings that no longer exist"
                 message = f"the baseline accepts {what}: {code} in {file or 'no file'}"
                 hint = f"write a new one: gpolicy check --write-baseline {self.path}"
@@ -144,8 +140,7 @@ def read_baseline(path: Path, *, named: bool = True, text: str | None = None) ->
             ):
                 result.counts[code, file, mark] = result.counts.get((code, file, mark), 0) + count
             case _:
-                message = f"{path}: findings[{number}] lacks rule, file, fingerprint or count"
-                raise InputError(message, hint=_WRITE)
+                raise InputError(f"{path}: findings[{number}] lacks rule, file, fingerprint or count", hint=_WRITE)
     marks = reversed(list(_FINGERPRINT.finditer(text))) if len(text) < 1024**2 else ()  # of more nobody looks it up
     places = {found[1]: text.count("\n", 0, found.start()) + 1 for found in marks}  # the first of each
     result.lines = {key: places[key[2]] for key in result.counts if key[2] in places}

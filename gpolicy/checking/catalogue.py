@@ -2,8 +2,6 @@
 that name them: a code, a name, or a prefix of codes for a family (GP2, GP20).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
@@ -52,17 +50,9 @@ def catalogue(infos: Iterable[RuleInfo]) -> tuple[RuleInfo, ...]:
     return tuple(sorted({id(info): info for info in by_word.values()}.values(), key=lambda info: info.code))
 
 
-CATALOGUE: Final = catalogue(
-    (
-        *(rule.info for rule in _ALL),
-        *(
-            item
-            for module in (source_file, accepting, baseline, settings)  # the engine itself finds these
-            for item in vars(module).values()
-            if isinstance(item, RuleInfo)
-        ),
-    )
-)
+_ENGINE: Final = (source_file, accepting, baseline, settings)  # which finds mistakes itself
+_OF_ENGINE: Final = [item for module in _ENGINE for item in vars(module).values() if isinstance(item, RuleInfo)]
+CATALOGUE: Final = catalogue((*(rule.info for rule in _ALL), *_OF_ENGINE))
 """All rules in the order of their codes."""
 
 _BITS: Final = [(info.code, info.role.value) for info in CATALOGUE]  # numbers: this is done at each start
@@ -156,8 +146,7 @@ def ignored_codes(select: Iterable[str] | None, ignore: Iterable[str]) -> frozen
 
     def is_ignored(key: str) -> bool:
         shared = HOUSE_CODE if key.startswith(HOUSE) else key  # a house rule follows what is said of all
-        chosen = selected.get(key, selected.get(shared, 0))
-        return ignored.get(key, ignored.get(shared, 0)) >= chosen
+        return ignored.get(key, ignored.get(shared, 0)) >= selected.get(key, selected.get(shared, 0))
 
     return frozenset(key for key in keys if is_ignored(key))
 
@@ -181,20 +170,13 @@ def selects_nothing(select: Iterable[str], ignore: Iterable[str]) -> bool:
 
 def severities_by_code(words: Mapping[str, Severity]) -> dict[str, Severity]:
     """Return severity by a rule's key: the most precise word decides, then the last; what stays an error stays."""
-    result: dict[str, Severity] = {}
-    for word in sorted(words, key=_precision_of):
-        for info in rules_named(word)[0]:
-            if words[word] is Severity.ERROR or not info.stays:
-                result[info.key] = words[word]
-    return result
+    said = ((info, words[word]) for word in sorted(words, key=_precision_of) for info in rules_named(word)[0])
+    return {info.key: severity for info, severity in said if severity is Severity.ERROR or not info.stays}
 
 
 def _precision(words: Iterable[str]) -> dict[str, int]:
-    result: dict[str, int] = {}
-    for word in words:
-        for info in rules_named(word)[0]:
-            result[info.key] = max(_precision_of(word), result.get(info.key, 0))
-    return result
+    in_order = sorted(words, key=_precision_of)  # of several words the most precise counts
+    return {info.key: _precision_of(word) for word in in_order for info in rules_named(word)[0]}
 
 
 def _precision_of(word: str) -> int:

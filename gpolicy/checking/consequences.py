@@ -6,8 +6,6 @@ one missing name are one finding. Rules say as data what their findings are to o
 others, after which they are silent, and which say the same better (`Rule`).
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -63,7 +61,8 @@ class _Causes:
         for finding in found:
             if finding.span is not None and finding.severity is not Severity.INFO:
                 self._on_line[finding.span.file, finding.span.line].append(finding)
-            for place in {*self._places(finding), *_explained(finding)}:
+            explained = finding.related if finding.code in CODES[Role.ALSO_RELATED] else ()
+            for place in {*self._places(finding), *(item.span for item in explained)}:
                 at[place].append(finding)
         self._at = {place: sorted(several, key=_rank)[:_MOST_AT_ONE_PLACE] for place, several in at.items()}
         wrong = [item for item in found if item.code not in _RESULTS and _is_wrong(item)]
@@ -149,8 +148,7 @@ class _Causes:
         """Yield where a finding is: its place, and what it compares with a node: memory, CPUs or disks of one pair."""
         if finding.span is not None:
             yield finding.span
-            judges = finding.code in _JUDGES or finding.severity is Severity.INFO
-            if judges and finding.span in self._sizes:
+            if finding.span in self._sizes and (finding.code in _JUDGES or finding.severity is Severity.INFO):
                 yield self._sizes[finding.span]
 
 
@@ -180,11 +178,6 @@ def _places_of_sizes(context: Context) -> dict[Span, tuple[Span, str]]:
 
 def _about(finding: Finding) -> set[Span | None]:
     return {finding.span, *(item.span for item in finding.related)}
-
-
-def _explained(finding: Finding) -> Iterable[Span]:
-    """Return the places beside its own at which a finding explains others."""
-    return (item.span for item in finding.related) if finding.code in CODES[Role.ALSO_RELATED] else ()
 
 
 def _is_cause(other: Finding, finding: Finding) -> bool:

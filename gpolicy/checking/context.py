@@ -16,7 +16,8 @@ from gpolicy.checking.settings import Settings
 from gpolicy.checking.tags import Members, Tag, TaggedNode
 from gpolicy.cluster.state import ClusterObject, ClusterState, LiveGroup, LiveInstance
 from gpolicy.findings import NODES_LIKE, Finding, Role, Severity, Span
-from gpolicy.ganeti.vocabulary import MINMAX as MINMAX, Level, Path  # noqa: PLC0414 (for rules)
+from gpolicy.ganeti.releases import release_key
+from gpolicy.ganeti.vocabulary import MINMAX, Level, Path
 from gpolicy.policy.model import INHERIT, ClusterPolicy, Declared, GroupPolicy, Leaf, Leaves, Policy
 from gpolicy.policy.source_file import Pointer
 from gpolicy.resolve.desired import Desired, resolve
@@ -103,6 +104,10 @@ class Context:
         """The release of Ganeti to check for: the one that was asked for, the observed cluster's, or the policy's."""
         return self.settings.ganeti_version or self.policy.version
 
+    def is_since(self, release: str) -> bool:
+        """Return whether the release to check for is this one, or a later one."""
+        return release_key(self.version) >= release_key(release)
+
     @cached_property
     def whole(self) -> bool:
         """Whether everything in the policy could be read."""
@@ -172,8 +177,7 @@ class Context:
     @cached_property
     def cluster_and_groups(self) -> list[ClusterPolicy | GroupPolicy]:
         """The cluster, if it is declared, and the groups that are to exist."""
-        cluster = [self.policy.cluster] if self.policy.cluster else []
-        return [*cluster, *self.groups]
+        return [*([self.policy.cluster] if self.policy.cluster else []), *self.groups]
 
     @property
     def observed(self) -> ClusterState:
@@ -207,11 +211,9 @@ class Context:
     @cached_property
     def tagged_nodes(self) -> dict[str, tuple[TaggedNode, ...]]:
         """The nodes with their tags of each group whose nodes are all known by name."""
-        return (
-            tagging.promised_tags(self._policy_of_tags)
-            if self.state is None
-            else tagging.tagged_nodes(self.policy, self.members)
-        )
+        if self.state is None:
+            return tagging.promised_tags(self._policy_of_tags)
+        return tagging.tagged_nodes(self.policy, self.members)
 
     @cached_property
     def tagged_groups(self) -> dict[str, TaggedNode]:
@@ -289,11 +291,8 @@ class Context:
         if len(known) == 1:
             yield from self.declared_at[known[0]]
         elif known:
-            for declared in self.policy.objects:
-                for path in known:
-                    leaf = self.own(declared, path)
-                    if leaf is not None:
-                        yield declared, leaf
+            owns = ((declared, self.own(declared, path)) for declared in self.policy.objects for path in known)
+            yield from ((declared, leaf) for declared, leaf in owns if leaf is not None)
 
     def declares(self, *paths: Path) -> bool:
         """Return whether any object has an explicit leaf at one of `paths`."""
@@ -333,8 +332,7 @@ class Context:
 
     def each_pair(self) -> Iterator[tuple[Declared, Pair]]:
         """Yield every declared size with the object that declares it."""
-        for declared, _, pairs in self.minmax():
-            yield from ((declared, pair) for pair in pairs)
+        return ((declared, pair) for declared, _, pairs in self.minmax() for pair in pairs)
 
     def spec_names(self, group: str | None) -> list[str] | None:
         """Return the names of the specs of a group (None: of all groups and the cluster), by name or place.
@@ -370,13 +368,9 @@ class _Soundness:
         return self._known[key]
 
     def _holds_an_error(self, own: Span) -> bool:
-        for number in range(bisect_left(self._sorted, replace(own, end_line=0)), len(self._sorted)):
-            place = self._sorted[number]
-            if (place.file, place.line) > (own.file, own.end_line):
-                return False
-            if place.lies_within(own):
-                return True
-        return False
+        first = bisect_left(self._sorted, replace(own, end_line=0))
+        behind = bisect_left(self._sorted, Span(own.file, own.end_line + 1, 0, 0, 0))
+        return any(place.lies_within(own) for place in self._sorted[first:behind])
 
 
 def _places(leaf: Leaf) -> Iterator[Span]:

@@ -59,6 +59,10 @@ class Pair:
         """Return the bound that is called min or max."""
         return self.minimum if bound == "min" else self.maximum
 
+    def ends(self, parameter: str) -> tuple[int, int]:
+        """Return the least and the greatest number of a parameter."""
+        return self.minimum[parameter], self.maximum[parameter]
+
     def with_bound(self, bound: str, parameter: str, value: int) -> Pair:
         """Return the pair with another number."""
         numbers = {**self.bound(bound), parameter: value}
@@ -78,9 +82,9 @@ class Pair:
 
     def misfit(self, sizes: Iterable[tuple[str, int]]) -> str:
         """Return in words which of the sizes of an instance lie outside of the pair, which is the nearest."""
-        bounds = {name: (amount(name, self.minimum[name]), amount(name, self.maximum[name])) for name in self.minimum}
         outside = self.outside(sizes).items()
-        reasons = (f"{name} {amount(name, size)} is not in {' to '.join(bounds[name])}" for name, size in outside)
+        bounds = {name: " to ".join(amount(name, end) for end in self.ends(name)) for name, _ in outside}
+        reasons = (f"{name} {amount(name, size)} is not in {bounds[name]}" for name, size in outside)
         return f"the nearest is {self.title}, but {', '.join(reasons)}"
 
     def contains(self, other: Pair) -> bool:
@@ -121,9 +125,7 @@ def pairs_of(leaf: Leaf) -> tuple[Pair, ...]:
 
 def nearest(pairs: Sequence[Pair], sizes: Collection[tuple[str, int]]) -> Pair:
     """Return the first of the pairs that the sizes of an instance, by parameter, are nearest to."""
-    return min(
-        pairs, key=lambda pair: spec_distance((size, pair.minimum[key], pair.maximum[key]) for key, size in sizes)
-    )
+    return min(pairs, key=lambda pair: spec_distance((size, *pair.ends(key)) for key, size in sizes))
 
 
 def comparable(pairs: Iterable[Pair]) -> list[Pair]:

@@ -113,9 +113,8 @@ class Rule:
         if hit.finding.code:
             return hit
         info = self.info
-        return replace(
-            hit, finding=replace(hit.finding, code=info.code, name=info.name, severity=severity or info.severity)
-        )
+        named = replace(hit.finding, code=info.code, name=info.name, severity=severity or info.severity)
+        return replace(hit, finding=named)
 
     def knows_enough(self, context: Context) -> bool:
         """Return whether the rule can find all that it is for: no state is missing that could show more."""
@@ -171,8 +170,7 @@ def _rule(
     """Return what makes a rule of a function: named as it is, with `When` it runs and why its findings must stay."""
 
     def rule(find: Callable[..., Iterable[Hit]]) -> Rule:
-        name = find.__name__.replace("_", "-")
-        info = RuleInfo(severity, code, name, stays, role, parameters)
+        info = RuleInfo(severity, code, find.__name__.replace("_", "-"), stays, role, parameters)
         return Rule(info=info, find=find, when=when, **how)
 
     return rule

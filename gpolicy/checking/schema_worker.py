@@ -4,8 +4,6 @@ A question is a line of JSON: a list of values, which has no answer, or a dict: 
 places, the `numbers` of the values to judge, and the `seconds` of processor time that it may take.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import resource

@@ -1,7 +1,5 @@
 """The settings of a check: which rules count, their severities and parameters, and the baseline."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -101,10 +99,8 @@ def idle_globs(settings: Settings, policy: Policy, found: Sequence[Finding]) -> 
     idle = [item for item in idle if not any(item.matches(file) for file in policy.paths)]
     ignoring = [item for item in idle if item.codes]
     excluding = [item for item in idle if not item.codes and not item.glob.removeprefix("./").startswith(".")]
-    for finds, what, some_idle in (
-        (policy_files, "no file of a policy", ignoring),
-        (yaml_files, "no YAML file to exclude", excluding),
-    ):
+    kinds = ((policy_files, "no file of a policy", ignoring), (yaml_files, "no YAML file to exclude", excluding))
+    for finds, what, some_idle in kinds:
         files = list[str]()
         with suppress(InputError):
             for item in some_idle[:1]:

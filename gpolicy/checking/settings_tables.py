@@ -1,7 +1,5 @@
 """The tables `[check]` and `[rules]` of the settings file, and the options about rules, which override them."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace

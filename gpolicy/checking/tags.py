@@ -27,11 +27,9 @@ class Members:
     @cached_property
     def group_of(self) -> dict[str, str]:
         """The group that each observed node will be in."""
-        found = {}
-        for name, node in self.state.nodes.items():
-            wanted = self.desired.nodes.get(name)
-            found[name] = wanted.group.value if wanted and wanted.group else self.desired.name_after(node.group)
-        return found
+        found = {name: self.desired.name_after(node.group) for name, node in self.state.nodes.items()}
+        wanted = {name: node.group.value for name, node in self.desired.nodes.items() if node.group and name in found}
+        return found | wanted
 
     @cached_property
     def _by_group(self) -> dict[str, list[LiveNode]]:
@@ -178,15 +176,13 @@ def tagged_nodes(policy: model.Policy, members: Members) -> dict[str, tuple[Tagg
     sets = _Sets.of(policy)
     found: dict[str, list[TaggedNode]] = {}
     owned = tuple(item.prefix for item in policy.owned if Level.NODE in item.levels)
-    groups_of = members.group_of
     for node in members.state.nodes.values():
-        group = groups_of.get(node.name, node.group)
+        group = members.group_of.get(node.name, node.group)
         wanted = members.desired.nodes.get(node.name)
         managed = wanted is not None and wanted.tags is not None
         kept = [tag for tag in node.tags if not (managed and tag.startswith(owned))]
-        found.setdefault(group, []).append(
-            TaggedNode(node.name, {**dict.fromkeys(kept), **sets.tags(node.name, group)})
-        )
+        tags = {**dict.fromkeys(kept), **sets.tags(node.name, group)}
+        found.setdefault(group, []).append(TaggedNode(node.name, tags))
     return {group: tuple(nodes) for group, nodes in found.items()}
 
 
@@ -255,14 +251,13 @@ class _Sets:
     def of(cls, policy: model.Policy, *, likely: bool = False) -> _Sets:
         """Return the node sets of a policy; `likely`: without patterns that have a slip."""
         sets = cls({}, {}, _Patterns())
-        for node_set in policy.node_sets:
-            for pattern in node_set.nodes if node_set.tags else ():
-                if model.is_glob(pattern.value):
-                    if not (likely and model.unlikely(pattern.value)):
-                        sets.by_pattern.add(pattern.value, node_set)
-                else:
+        for node_set in (item for item in policy.node_sets if item.tags):
+            for pattern in node_set.nodes:
+                if not model.is_glob(pattern.value):
                     sets.by_name.setdefault(pattern.value, []).append(node_set)
-            for group in node_set.groups if node_set.tags else ():
+                elif not (likely and model.unlikely(pattern.value)):
+                    sets.by_pattern.add(pattern.value, node_set)
+            for group in node_set.groups:
                 sets.by_group.setdefault(group.value, []).append(node_set)
         return sets
 

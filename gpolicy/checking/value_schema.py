@@ -3,8 +3,6 @@
 The keywords are those of the Rule kind's own schema (`schemas/rule.json`), which the document conforms to.
 """
 
-from __future__ import annotations
-
 import atexit
 import json
 import os
@@ -34,9 +32,11 @@ Schema = Mapping[str, Any]
 SCHEMAS: Final = ("items", "contains", "additionalProperties", "propertyNames", "not", "if", "then", "else")
 REFERENCE: Final = "#/definitions/"
 _PLAINER: Final = "write a plainer one"
-_KINDS: Final[Mapping[type, str]] = {  # bool is an int, too
+# bool comes before int, which it is, too
+_KINDS: Final = {
     bool: "true or false",
-    **dict.fromkeys((int, float), "a number"),
+    int: "a number",
+    float: "a number",
     str: "a text",
     list: "a list",
     dict: "a table",

@@ -8,7 +8,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from gpolicy.checking import checking
-from gpolicy.checking.context import MINMAX, Bounds, Forecast
+from gpolicy.checking.context import Bounds, Forecast
+from gpolicy.ganeti.vocabulary import MINMAX
 
 if TYPE_CHECKING:
     from gpolicy.analysis.violations import PolicyViolation

@@ -1,7 +1,5 @@
 """What the nodes of a group give: their volumes, and the bounds of specs that are above what the largest node has."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Final
@@ -9,7 +7,7 @@ from typing import Final
 from gpolicy.checking.context import DISK_TEMPLATES, ENABLED_HYPERVISORS, VCPU_RATIO, Context
 from gpolicy.checking.pairs import Pair, amount, comparable
 from gpolicy.cluster.state import LiveNode, Resources
-from gpolicy.cluster.terms import VOLUME_GROUP as VOLUME_GROUP, VolumeSize, VolumeTerms  # noqa: PLC0414 (for rules)
+from gpolicy.cluster.terms import VOLUME_GROUP, VolumeSize, VolumeTerms
 from gpolicy.cluster.volume_pools import VolumePool, VolumePools, volume_pools
 from gpolicy.findings import Located, Related, Role, Span
 from gpolicy.ganeti.amounts import SIZE_STEP_MIB
@@ -110,9 +108,8 @@ class Excess:
         slip = (item.finding.hint for item in context.found_with(Role.OVERLAP) if item.finding.span == self.place)
         size = writable(self.parameter, most // self.disks)
         bounds = "min and max" if self.pair.minimum[self.parameter] > size else "the maximum"
-        return next(
-            slip, f"lower {bounds} to {amount(self.parameter, size)} or less" if size > 0 else "lower the maximum"
-        )
+        lower = f"lower {bounds} to {amount(self.parameter, size)} or less" if size > 0 else "lower the maximum"
+        return next(slip, lower)
 
 
 def writable(parameter: str, most: int) -> int:
@@ -173,8 +170,6 @@ def limits(context: Context, group: GroupPolicy) -> Iterator[NodeLimit]:
     """Yield the limits of a group: of its hardware where it promises some, else of its observed nodes."""
     hardware = group.hardware
     nodes = context.members.hosts_in(group)
-    if hardware is None and not nodes:
-        return
     exclusive = context.exclusive(group)
     ratio = in_force(context, group, VCPU_RATIO)
     times = ratio.number if ratio is not None else 0
@@ -333,8 +328,7 @@ def shares(context: Context, group: GroupPolicy, hardware: Hardware) -> Iterator
         yield memory_limit(context, group, hardware.memory)
     disk = total_disk(hardware, terms_in(context, group))
     if disk is not None:
-        smallest = hardware.smallest_volume
-        yield NodeLimit("disk-size", disk, 0, smallest.span if smallest else hardware.span)
+        yield NodeLimit("disk-size", disk, 0, (hardware.smallest_volume or hardware).span)
     ratio = context.effective(group, VCPU_RATIO)
     if hardware.cpus and ratio is not None and 0 <= ratio.number <= 1:
         said = kept_by_node(context, group, "cpu_node")

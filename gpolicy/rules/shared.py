@@ -9,12 +9,12 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, TypeVar, cast
 
-from gpolicy.checking.context import EXCLUSIVE_STORAGE, MINMAX, Context
+from gpolicy.checking.context import EXCLUSIVE_STORAGE, Context
 from gpolicy.checking.rule import Hit, hit, see
 from gpolicy.data import read_data
 from gpolicy.findings import ALMOST, NODES_LIKE, Located, Related, Role, Span
 from gpolicy.ganeti.parameters import PARAMETERS, default_in, parameter_at
-from gpolicy.ganeti.vocabulary import Level, Path, Reach, Type, Value
+from gpolicy.ganeti.vocabulary import MINMAX, Level, Path, Reach, Type, Value
 from gpolicy.guessing import MOST_GUESSES, closest, did_you_mean_one_of, name_meant
 from gpolicy.light_dataclasses import dataclass
 from gpolicy.policy import model
@@ -22,6 +22,8 @@ from gpolicy.policy.model import ClusterPolicy, Declared, GroupPolicy, Leaf, Nod
 from gpolicy.policy.scenario import Scenario, Sizes
 from gpolicy.printable import listed, named
 
+_Key = TypeVar("_Key")
+_Item = TypeVar("_Item")
 ALLOC_POLICY: Final[Path] = ("alloc_policy",)
 CLOSED: Final = "unallocable"
 _KINDS: Final[dict[Type, type | tuple[type, ...]]] = {
@@ -90,6 +92,12 @@ def of_cluster(context: Context, path: Path) -> InForce | None:
     return None if value is None else InForce(path, value)
 
 
+def is_exclusive(context: Context, declared: Declared) -> bool:
+    """Return whether exclusive storage is known to be on for a cluster or group once the policy is applied."""
+    exclusive = in_force(context, declared, EXCLUSIVE_STORAGE)
+    return exclusive is not None and exclusive.value is True
+
+
 def is_closed(context: Context, group: GroupPolicy) -> bool:
     """Return whether hail and hspace put nothing into a group."""
     policy = in_force(context, group, ALLOC_POLICY)
@@ -122,12 +130,10 @@ def places(context: Context, declared: Declared, *values: InForce) -> tuple[Span
     declares = [item for item in values if item.leaf and context.own(declared, item.path) is not None]
     written = [item for item in declares if item.leaf and item.leaf.document is declared.document]
     own = next(iter([*written, *declares, *values]))
-    related = tuple(
-        Related(item.leaf.span, f"{item.path[-1]} is here") for item in values if item.leaf and item is not own
-    )
+    others = [item.leaf for item in values if item.leaf and item is not own]
+    related = tuple(Related(leaf.span, f"{leaf.path[-1]} is here") for leaf in others)
     observed = [item for item in values if item.leaf is None]
-    note = "".join(f"; {item.path[-1]} is what {declared.title} has now" for item in observed)
-    return own.span, related, note
+    return own.span, related, "".join(f"; {item.path[-1]} is what {declared.title} has now" for item in observed)
 
 
 def declared_for(context: Context, node: str, path: Path) -> Leaf | None:
@@ -155,17 +161,10 @@ def groups_where(context: Context, declared: Declared, leaf: Leaf) -> list[Group
 
 def groups_of_nodes(context: Context) -> dict[str, list[str]]:
     """Return the nodes that groups surely name, each with those groups: one, or the policy is wrong."""
-    homes: dict[str, list[str]] = {}
-    for group in context.groups:
-        for name in model.promised_nodes(group) or ():
-            homes.setdefault(name, []).append(group.name)
-    return homes
+    return grouped((name, group.name) for group in context.groups for name in model.promised_nodes(group) or ())
 
 
-_Item = TypeVar("_Item")
-FILES: Final[tuple[Path, ...]] = tuple(
-    parameter.path for parameter in PARAMETERS if parameter.reach in (Reach.FILE, Reach.PROGRAM)
-)
+FILES: Final = tuple(parameter.path for parameter in PARAMETERS if parameter.reach in (Reach.FILE, Reach.PROGRAM))
 MOST_BITS: Final = 128  # of an IPv6 address
 STRIPES: Final[tuple[Path, ...]] = (
     ("diskparams", "plain", "stripes"),
@@ -185,6 +184,14 @@ def conflict(context: Context, declared: ClusterPolicy | GroupPolicy, message: s
     """Return a hit at the first of contradicting values that the object declares itself; the others are related."""
     place, related, note = places(context, declared, *values)
     return hit(declared, f"{message}{note}", place, hint, related)
+
+
+def grouped(items: Iterable[tuple[_Key, _Item]]) -> dict[_Key, list[_Item]]:
+    """Return the items of each key, keys and items in their order."""
+    found: dict[_Key, list[_Item]] = {}
+    for key, item in items:
+        found.setdefault(key, []).append(item)
+    return found
 
 
 def repeated(items: Iterable[_Item], key: Callable[[_Item], object]) -> Iterator[tuple[_Item, _Item]]:
@@ -215,14 +222,12 @@ def misformed(context: Context, code: str) -> Iterator[Hit]:
             yield hit(declared, f"{leaf.dotted} {verb} {wrong!r}", leaf.span, f"write {form['wanted']}")
 
 
-def unknown_group(
-    context: Context, subject: Declared | str, group: Located[str] | None, who: str = ""
-) -> Iterator[Hit]:
+def unknown_group(context: Context, subject: Declared | str, group: Located[str], who: str = "") -> Iterator[Hit]:
     """Yield a finding if neither the policy nor the cluster has the group. `who: ` names it stands before it.
 
     What refers to one missing name is one finding.
     """
-    if group is None or group.value in context.known_groups:
+    if group.value in context.known_groups:
         return
     where = "neither the policy nor the cluster has a" if context.state else "the policy has no"
     message, hint = f"{who}{where} group {group.value!r}", "declare the group"
@@ -237,11 +242,7 @@ def unknown_group(
 
 
 def unknown_spec(
-    context: Context,
-    subject: Declared | str,
-    of_group: Located[str] | str | None,
-    spec: Located[str],
-    who: str = "",
+    context: Context, subject: Declared | str, of_group: Located[str] | str | None, spec: Located[str], who: str = ""
 ) -> Iterator[Hit]:
     """Yield a finding if the group (None: any group) has no such spec; none if the group is not known either.
 
@@ -354,16 +355,9 @@ def is_access(path: Path) -> bool:
 
 
 def exclusive_hit(
-    context: Context,
-    declared: ClusterPolicy | GroupPolicy,
-    leaf: Leaf,
-    exclusive: Leaf,
-    message: str,
-    hint: str,
-    place: Span | None = None,
+    context: Context, declared: Declared, leaf: Leaf, exclusive: Leaf, message: str, hint: str, place: Span
 ) -> Hit:
-    """Return a hit at what the object says itself, with the other half of the contradiction as related place."""
-    place = place or leaf.span
+    """Return a hit at what the object says itself, a leaf (at `place`) or exclusive storage; the other is related."""
     if context.own(declared, leaf.path) is not None:
         return hit(declared, message, place, hint, see(exclusive.span, "exclusive storage is on"))
     return hit(declared, message, exclusive.span, hint, see(place, "inherited from the cluster"))

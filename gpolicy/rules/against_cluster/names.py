@@ -5,17 +5,11 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from gpolicy.checking.context import (
-    DISK_TEMPLATES,
-    ENABLED_HYPERVISORS,
-    ENABLED_TEMPLATES,
-    EXCLUSIVE_STORAGE,
-    SPINDLE_COUNT,
-    Context,
-)
+from gpolicy.checking.context import DISK_TEMPLATES, ENABLED_HYPERVISORS, ENABLED_TEMPLATES, SPINDLE_COUNT, Context
 from gpolicy.checking.pairs import Pair, amount
 from gpolicy.checking.rule import Hit, Rule, When, error, hit, see, warning
 from gpolicy.cluster.state import LiveInstance
+from gpolicy.cluster.terms import VOLUME_GROUP
 from gpolicy.data import read_data
 from gpolicy.findings import NO_PLAN, Related, Role, RuleInfo, Span
 from gpolicy.ganeti.releases import release_of, unknown_release
@@ -24,8 +18,8 @@ from gpolicy.guessing import MOST_GUESSES, name_meant
 from gpolicy.policy.model import GroupPolicy, ends, is_glob, matches
 from gpolicy.printable import count, some
 from gpolicy.resolve.desired import NODE_IN_TWO_GROUPS, NODE_SETS_DISAGREE, OTHER_CLUSTER, RENAME_CLASH, UNKNOWN_NODE
-from gpolicy.rules.node_limits import METAVG, VOLUME_GROUP, pools_in
-from gpolicy.rules.shared import FILES, in_force, of_cluster
+from gpolicy.rules.node_limits import METAVG, pools_in
+from gpolicy.rules.shared import FILES, grouped, in_force, is_exclusive, of_cluster
 
 _PLACES: Final[dict[Path, frozenset[str]]] = {
     ("volume_group_name",): frozenset({"plain", "drbd"}),
@@ -112,11 +106,8 @@ def hypervisor_in_use(context: Context) -> Iterator[Hit]:
     enabled = context.cluster_leaf(ENABLED_HYPERVISORS)
     if enabled is None:
         return
-    users: dict[str, list[str]] = {}
-    for instance in context.observed.instances.values():
-        if instance.hypervisor is not None and instance.hypervisor not in enabled.texts:
-            users.setdefault(instance.hypervisor, []).append(instance.name)
-    for hypervisor, names in sorted(users.items()):
+    known = [item for item in context.observed.instances.values() if item.hypervisor not in (None, *enabled.texts)]
+    for hypervisor, names in sorted(grouped((str(item.hypervisor), item.name) for item in known).items()):
         message = f"{hypervisor} is not to be enabled, but {some(sorted(names))} use it"
         yield hit("cluster", message, enabled.span, f"leave {hypervisor} enabled, or convert them first")
 
@@ -154,12 +145,12 @@ def no_room_for_metadata(context: Context) -> Iterator[Hit]:
 
 def _separate_metavg(context: Context, group: GroupPolicy) -> str | None:
     """Return the volume group of the metadata of a group's DRBD disks, if it is known not to be the cluster's own."""
-    metavg, own, exclusive = (in_force(context, group, path) for path in (METAVG, VOLUME_GROUP, EXCLUSIVE_STORAGE))
+    metavg, own = (in_force(context, group, path) for path in (METAVG, VOLUME_GROUP))
     if metavg is None or own is None or not own.value or metavg.value == own.value:
         return None
     templates = (of_cluster(context, ENABLED_TEMPLATES), in_force(context, group, DISK_TEMPLATES))
     has_drbd = all(item is None or "drbd" in item.texts for item in templates)
-    return str(metavg.value) if has_drbd and (exclusive is None or exclusive.value is not True) else None
+    return str(metavg.value) if has_drbd and not is_exclusive(context, group) else None
 
 
 @error("GP721", When.STATE | When.WHOLE, stays=NO_PLAN, role=Role.DECIDES)
@@ -230,8 +221,7 @@ def _refused(context: Context, group: GroupPolicy, instance: LiveInstance) -> st
     allowed = context.effective(group, DISK_TEMPLATES)
     if allowed is not None and (other := sorted(templates - set(allowed.texts))):
         return f"disk template {other[0]}"
-    value = in_force(context, group, EXCLUSIVE_STORAGE)
-    exclusive = value is not None and value.value is True
+    exclusive = is_exclusive(context, group)
     if exclusive and (other := sorted(templates - {"plain", "diskless"})):
         return f"{other[0]} disks with exclusive storage"
     broken = [_outside(pair, instance, exclusive=exclusive) for pair in context.pairs(group)]
@@ -263,8 +253,8 @@ def no_spindles(context: Context) -> Iterator[Hit]:
     if any(declared.level is Level.NODE for declared, _ in context.explicit_at(SPINDLE_COUNT)):
         return  # the policy sees to it, node by node
     for group in context.groups:
-        of_group, exclusive = (in_force(context, group, path) for path in (SPINDLE_COUNT, EXCLUSIVE_STORAGE))
-        if exclusive is not None and exclusive.value is True:
+        of_group = in_force(context, group, SPINDLE_COUNT)
+        if is_exclusive(context, group):
             continue
         inherited = of_group.value if of_group else None
         counts = {node.name: node.own.get(SPINDLE_COUNT, inherited) for node in context.members.hosts_in(group)}

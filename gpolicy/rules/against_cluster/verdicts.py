@@ -7,15 +7,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from gpolicy.checking.context import DISK_TEMPLATES, EXCLUSIVE_STORAGE, MINMAX, Context
+from gpolicy.checking.context import DISK_TEMPLATES, EXCLUSIVE_STORAGE, Context
 from gpolicy.checking.pairs import amount
 from gpolicy.checking.rule import Hit, Same, When, error, hit, see, warning
 from gpolicy.findings import NO_PLAN, Finding, Located, Role, RuleParameter, Severity, Span
-from gpolicy.ganeti.vocabulary import Level, Path
+from gpolicy.ganeti.vocabulary import MINMAX, Level, Path
 from gpolicy.policy.kinds import BUILT_IN, Guard, Measure
 from gpolicy.printable import count, named, some
 from gpolicy.rules.node_limits import excesses_by_group, own_pool, promised_disk
-from gpolicy.rules.shared import moved
+from gpolicy.rules.shared import grouped, moved
 from gpolicy.rules.tags.domains import sides
 
 if TYPE_CHECKING:
@@ -112,8 +112,7 @@ def instances_violate(context: Context) -> Iterator[Hit]:
         allowed = " ".join(f"--allow {name}" for name in stopping)
         meant = f"; if that is meant, override {named('guard', stopping)} with gpolicy plan {allowed}"
     for item in violating:
-        told = replace(item, finding=replace(item.finding, hint=f"{item.finding.hint}{meant}"))
-        yield _because(context, told)
+        yield _because(context, replace(item, finding=replace(item.finding, hint=f"{item.finding.hint}{meant}")))
     known = context.once(_violations) if not about else None
     if known and (why := "; ".join(f"{name}: {why}" for name, why in known.uncertain().items())):
         note = hit("cluster", f"whether the plan makes anything violate the policy is not known: {why}", None)
@@ -135,11 +134,9 @@ def _violating(context: Context) -> list[Hit]:
 
 def _above_ratios(context: Context, known: ViolationChange) -> Iterator[Hit]:
     """Yield the groups whose nodes would be above a ratio that they keep now."""
-    found: dict[tuple[str, str], list[str]] = defaultdict(list)
-    for item in known.nodes_newly:
-        for breach in item.after:
-            found[item.group, breach.parameter].append(f"{item.node} ({breach.sentence})")
-    for (group, parameter), nodes in sorted(found.items()):
+    breaches = ((item, breach) for item in known.nodes_newly for breach in item.after)
+    at_ratio = (((item.group, breach.parameter), f"{item.node} ({breach.sentence})") for item, breach in breaches)
+    for (group, parameter), nodes in sorted(grouped(at_ratio).items()):
         declared = context.policy.groups.get(group) or context.policy.cluster
         leaf = context.effective(declared, ("ipolicy", parameter)) if declared else None
         message = f"group {group} would have nodes above its {parameter}: {some(nodes, 2)}"
@@ -174,12 +171,11 @@ def _refused(context: Context, known: ViolationChange) -> Iterator[Hit]:
             is_switch = switched and breach.parameter == "spindle-use"
             path = EXCLUSIVE_STORAGE if is_switch else _CAUSES.get(breach.parameter, MINMAX)
             cause = (after.group, path, own.pair if path == MINMAX else 0)
-            is_template = path == DISK_TEMPLATES
-            found[cause][name].append(str(instance.disk_template) if is_template else breach.parameter)
+            found[cause][name].append(str(instance.disk_template) if path == DISK_TEMPLATES else breach.parameter)
             number = breach.value if isinstance(breach.value, int) else 0
             wanted[cause].add(f"{breach.parameter} {amount(breach.parameter, number)}" if number else "")
             if cause not in places:
-                places[cause] = _place(context, owner, path, own, breach)
+                places[cause] = _place(context, owner, path, own.pair, breach)
     for cause, by_instance in sorted(found.items()):
         names = [f"{name} ({', '.join(words)})" for name, words in by_instance.items()]
         message = f"group {cause[0]} would no longer allow {some(names)}"
@@ -191,13 +187,11 @@ def _refused(context: Context, known: ViolationChange) -> Iterator[Hit]:
         yield hit(groups.get(cause[0], "cluster"), message, places[cause], f"allow {what}", missing=missing)
 
 
-def _place(
-    context: Context, declared: Declared, path: Path, violation: PolicyViolation, breach: ParameterBreach
-) -> Span | None:
-    """Return where the policy says what an instance would no longer conform to."""
+def _place(context: Context, declared: Declared, path: Path, pair: int, breach: ParameterBreach) -> Span | None:
+    """Return where the policy says what an instance would no longer conform to; `pair` is the number of its size."""
     pairs = context.pairs(declared) if path == MINMAX else ()
-    if breach.beyond is not None and violation.pair <= len(pairs):
-        return pairs[violation.pair - 1].at("min" if breach.beyond < 0 else "max", breach.parameter)
+    if breach.beyond is not None and pair <= len(pairs):
+        return pairs[pair - 1].at("min" if breach.beyond < 0 else "max", breach.parameter)
     leaves = (context.effective(declared, each) for each in (path, MINMAX, DISK_TEMPLATES))
     return next((leaf.span for leaf in leaves if leaf is not None), None)
 
@@ -280,11 +274,10 @@ def _place_of_tag(context: Context, rules: Sequence[Tag], wrong: _Wrong) -> tupl
     about.sort(key=lambda rule: rule.text in old)
     if about and about[0].text not in old:
         return about[0].label, about[0].span
-    had = context.observed.nodes
     for node in (node for nodes in context.tagged_nodes.values() for node in nodes if node.name in wrong.nodes):
         for tag in wrong.tags:
             place = node.tags.get(tag)
-            if place is not None and tag not in had[node.name].tags:
+            if place is not None and tag not in context.observed.nodes[node.name].tags:
                 return place
     return (about[0].label, about[0].span) if about else ("cluster", None)
 
@@ -329,10 +322,7 @@ def spec_beyond_nodes(context: Context) -> Iterator[Hit]:
 )
 def hardware_not_as_promised(context: Context, tolerance: float) -> Iterator[Hit]:
     share = 1 - tolerance / 100
-    for group in context.groups:
-        hardware = group.hardware
-        if hardware is None:
-            continue
+    for group, hardware in ((group, group.hardware) for group in context.groups if group.hardware):
         lacking: dict[str, list[tuple[str, str, str, Span]]] = {}
         for node in context.members.hosts_in(group):
             had = node.resources
@@ -355,16 +345,12 @@ def hardware_not_as_promised(context: Context, tolerance: float) -> Iterator[Hit
                     lacking.setdefault(what, []).append(less)
         for what, found in lacking.items():
             name, has, wanted, span = found[0]
-            who = f"{name} in {group.title} has"
-            if len(found) > 1:
-                who = f"{name} and {count(len(found) - 1, 'more node')} of {group.title} have"
+            several = f"{name} and {count(len(found) - 1, 'more node')} of {group.title} have"
+            who = several if len(found) > 1 else f"{name} in {group.title} has"
             message = f"{who} less than promised: {what} {has}, not {wanted}"
             hint = "correct the promise, or put nodes that differ into another group"
-            if (
-                has.isdecimal()
-                and {has} == {item[1] for item in found}
-                and len(found) == len(context.members.hosts_in(group))
-            ):
+            is_of_all = len(found) == len(context.members.hosts_in(group)) and {item[1] for item in found} == {has}
+            if has.isdecimal() and is_of_all:
                 hint = f"is {has} meant, as the nodes have? Else {hint}"
             related = (*see(hardware.span, "promised here"), *moved(context, [name]))
             yield hit(group, message, span, hint, related, missing=f"promise at {hardware.span}")

@@ -1,17 +1,16 @@
 """GP301 to GP311: the templates that the cluster has enabled, and those that instance policies allow."""
 
-from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any, Final
 
-from gpolicy.checking.context import DISK_TEMPLATES, ENABLED_TEMPLATES, MINMAX, Context
+from gpolicy.checking.context import DISK_TEMPLATES, ENABLED_TEMPLATES, Context
 from gpolicy.checking.rule import Hit, When, error, hit, information, see, warning
 from gpolicy.findings import REFUSED, Role
 from gpolicy.ganeti.parameters import parameter_at
-from gpolicy.ganeti.vocabulary import DISK_TEMPLATES as TEMPLATE_NAMES, Level, Path
+from gpolicy.ganeti.vocabulary import DISK_TEMPLATES as TEMPLATE_NAMES, MINMAX, Level, Path
 from gpolicy.policy.model import INHERIT, Declared, GroupPolicy, Leaf
 from gpolicy.printable import listed
-from gpolicy.rules.shared import HELPER, of_cluster
+from gpolicy.rules.shared import HELPER, grouped, of_cluster
 
 _DIRECTORIES: Final[dict[str, Path]] = {"file": ("file_storage_dir",), "sharedfile": ("shared_file_storage_dir",)}
 
@@ -131,10 +130,9 @@ def template_in_use(context: Context) -> Iterator[Hit]:
     if enabled is None or not isinstance(observed, list):
         return
     gone = {str(template) for template in observed} - set(enabled.texts)
-    users: dict[str, list[str]] = defaultdict(list)
-    for name, instance in sorted(context.observed.instances.items()):
-        for template in {disk.template for disk in instance.disks} or {instance.disk_template}:
-            users[template].append(name)
+    instances = sorted(context.observed.instances.items())
+    used = ((name, {disk.template for disk in item.disks} or {item.disk_template}) for name, item in instances)
+    users = grouped((template, name) for name, templates in used for template in templates)
     for template in sorted(gone & set(users)):
         first, *others = users[template]
         have = f" and {len(others)} more have" if others else " has"

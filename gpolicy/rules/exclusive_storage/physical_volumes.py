@@ -1,7 +1,7 @@
 """Exclusive storage: physical volumes and their groups (GP401 and others), and what else there is to it (GP406, …)."""
 
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
@@ -9,17 +9,16 @@ from gpolicy.checking.context import DISK_TEMPLATES, EXCLUSIVE_STORAGE, VCPU_RAT
 from gpolicy.checking.pairs import amount
 from gpolicy.checking.rule import Hit, When, error, hit, information, see, warning
 from gpolicy.cluster.state import LiveNode
-from gpolicy.cluster.terms import MARGIN, RESERVED, VolumeTerms
+from gpolicy.cluster.terms import MARGIN, RESERVED, VOLUME_GROUP, VolumeTerms
 from gpolicy.cluster.volume_pools import VolumePool, matches
 from gpolicy.findings import Located, Related, Role, Span
-from gpolicy.ganeti.releases import release_key
 from gpolicy.ganeti.vocabulary import Level
 from gpolicy.guessing import is_one_slip
 from gpolicy.policy.model import ClusterPolicy, GroupPolicy, is_glob
 from gpolicy.printable import count, named, some
 from gpolicy.resolve.desired import volume_terms
-from gpolicy.rules.node_limits import METAVG, VOLUME_GROUP, own_pool, terms_in
-from gpolicy.rules.shared import exclusive_groups, exclusive_hit, in_force, moved, of_cluster
+from gpolicy.rules.node_limits import METAVG, own_pool, terms_in
+from gpolicy.rules.shared import exclusive_groups, exclusive_hit, grouped, in_force, moved, of_cluster
 
 _PARTITION: Final = re.compile(r"(/dev/(?:[shv]|xv)d[a-z]+|/dev/[^/]*[0-9](?=p))p?[0-9]+")
 _USUAL_DISK: Final = re.compile("([shv]|xv)d[a-z]*|nvme|mapper|disk|[dm][dm]|[a-z]*bd")
@@ -117,12 +116,11 @@ def _two_places(terms: VolumeTerms, name: str, *, named: bool = True) -> str | N
 
 @information("GP422", When.MORE_WITH_STATE)
 def assigned_volume_group_unused(context: Context) -> Iterator[Hit]:
-    used: set[str] | None = None
     for declared in context.cluster_and_groups:
         assigned = declared.physical_volumes.get("volume_groups")
         if assigned is None:
             continue
-        used = _used_groups(context) if used is None else used
+        used = context.once(_used_groups)
         for name in assigned.value if used else ():
             if name not in used:
                 message = f"volumes are assigned to {name}, but the cluster uses {' and '.join(sorted(used))}"
@@ -172,12 +170,11 @@ def pv_sizes_differ(context: Context) -> Iterator[Hit]:
 
 @warning("GP413")
 def pv_count_mismatch(context: Context) -> Iterator[Hit]:
-    for group in context.groups:
-        hardware = group.hardware
-        count = hardware.pv_count.value if hardware and hardware.pv_count else 0
-        if hardware and hardware.pv_count and len(hardware.pv_sizes) not in (0, 1, count):
-            message = f"pv_size lists {len(hardware.pv_sizes)} sizes, pv_count is {count}"
-            yield hit(group, message, hardware.pv_count.span, "list one size for each volume, or a single size for all")
+    for group, hardware in ((group, group.hardware) for group in context.groups if group.hardware):
+        count = hardware.pv_count
+        if count and len(hardware.pv_sizes) not in (0, 1, count.value):
+            message = f"pv_size lists {len(hardware.pv_sizes)} sizes, pv_count is {count.value}"
+            yield hit(group, message, count.span, "list one size for each volume, or a single size for all")
 
 
 @warning("GP418", When.STATE)
@@ -186,29 +183,26 @@ def observed_pv_sizes_differ(context: Context) -> Iterator[Hit]:
     disks = Counter(item.primary_node for item in plain for _ in item.disks)
     for group in context.groups:
         leaf = context.exclusive(group)
-        volumes = [
-            (volume.size, node.name, volume.name)
-            for node in (context.members.hosts_in(group) if leaf else ())
-            for volume in own_pool(context, group, node).allocatable
-        ]
-        if leaf is not None and volumes and terms_in(context, group).sizes_differ(min(volumes)[0], max(volumes)[0]):
+        if leaf is None:
+            continue
+        pools = {node.name: own_pool(context, group, node) for node in context.members.hosts_in(group)}
+        volumes = [(volume.size, node, volume.name) for node, pool in pools.items() for volume in pool.allocatable]
+        if volumes and terms_in(context, group).sizes_differ(min(volumes)[0], max(volumes)[0]):
             ends = (min(volumes), max(volumes))
             parts = [f"{name} of {node} has {amount('disk-size', size)}" for size, node, name in ends]
             message = f"physical volumes in {group.title} differ too much: {', '.join(parts)}"
             hint = "move nodes with other volumes to their own group, or exclude volumes (physical_volumes.exclude)"
             yield hit(group, message, leaf.span, hint)
-        for node in context.members.hosts_in(group) if leaf else ():
-            message, hint = _shared(own_pool(context, group, node), node.name, disks[node.name])
-            if leaf is not None and message:
+        for node, pool in pools.items():
+            message, hint = _shared(pool, node, disks[node])
+            if message:
                 yield hit(group, message, leaf.span, hint, missing=f"volumes of {group.name} for one disk each")
 
 
 def _shared(pool: VolumePool, node: str, disks: int) -> tuple[str, str]:
     """Return what is shared on a node with so many plain disks, a drive or a volume, and the way out."""
-    drives: dict[str, list[str]] = defaultdict(list)
-    for volume in pool.allocatable:
-        part = _PARTITION.fullmatch(volume.name)
-        drives[part[1] if part else volume.name].append(volume.name)
+    names = [volume.name for volume in pool.allocatable]
+    drives = grouped((part[1] if (part := _PARTITION.fullmatch(name)) else name, name) for name in names)
     several = next((names for names in drives.values() if len(names) > 1), None)
     if several:
         return f"{some(sorted(several))} of {node} are parts of one drive", "exclude all but one of each drive"
@@ -241,13 +235,13 @@ def exclusive_without_plain(context: Context) -> Iterator[Hit]:
         if exclusive.value is True and "plain" not in allowed.texts:
             message = f"{declared.title} has exclusive storage, but does not allow plain"
             hint = "is exclusive storage meant here? If it is, allow only plain"
-            yield exclusive_hit(context, declared, allowed, exclusive, message, hint)
+            yield exclusive_hit(context, declared, allowed, exclusive, message, hint, allowed.span)
 
 
 @information("GP411", When.ASKED)
 def exclusive_storage_reads(context: Context) -> Iterator[Hit]:
     for declared, leaf in context.explicit_at(EXCLUSIVE_STORAGE):
-        if leaf.value is True and release_key(context.version) >= (3, 0):
+        if leaf.value is True and context.is_since("3.0"):
             message = f"Ganeti {context.version} shows no storage figures of nodes with exclusive storage"
             hint = "patch ganeti-noded first; until then gpolicy counts on their physical volumes, if they"
             hint += " are read (gpolicy snapshot --physical-volumes) or promised (hardware)"
@@ -260,22 +254,21 @@ def exclusive_storage_mixed(context: Context) -> Iterator[Hit]:
         return  # the source shows the values of groups at their nodes
     for group in context.groups:
         value = in_force(context, group, EXCLUSIVE_STORAGE)
-        odd = [
-            node
-            for node in context.members.nodes_in(group)
-            if value is not None and node.own.get(EXCLUSIVE_STORAGE, value.value) != value.value
-        ]
+        if value is None:
+            continue
+        nodes = context.members.nodes_in(group)
+        odd = [node for node in nodes if node.own.get(EXCLUSIVE_STORAGE, value.value) != value.value]
         wanted = context.desired.groups.get(group.name)
         moving = {node.name for node in odd if wanted is None or node.group != wanted.current}
         here = [node.name for node in odd if node.name not in moving]
         hint = "remove the nodes' own value"
-        if here and value is not None and value.leaf is not None:
+        if here and value.leaf is not None:
             message = f"{_some(here)} in {group.title}: exclusive_storage differs from the group's value"
             yield hit(group, message, value.leaf.span, hint)
         if moving:
             wants = context.desired.nodes.items()
             span = next(node.group.span for name, node in wants if name in moving and node.group)
-            own, other = ("on", "off") if value is not None and value.value is False else ("off", "on")
+            own, other = ("on", "off") if value.value is False else ("off", "on")
             message = f"{_some(moving)}: exclusive_storage is {own} there, of the node itself, and {other} in"
             message += f" {group.title}, which it moves into"
             yield hit(group, message, span, hint)
@@ -310,4 +303,4 @@ def dedicated_vcpu_ratio(context: Context) -> Iterator[Hit]:
         if exclusive.value is True and ratio.number > 1:
             message = f"{declared.title} shares its CPUs: vcpu-ratio is {ratio.value:g}"
             hint = "write vcpu-ratio: 1 if each instance is to have CPUs of its own"
-            yield exclusive_hit(context, declared, ratio, exclusive, message, hint)
+            yield exclusive_hit(context, declared, ratio, exclusive, message, hint, ratio.span)

@@ -1,18 +1,16 @@
 """Exclusive storage: spindles (GP402 and others), and nodes given whole or in parts (GP410 and others)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
 from typing import Final
 
-from gpolicy.checking.context import EXCLUSIVE_STORAGE, MINMAX, SPINDLE_COUNT, SPINDLE_RATIO, Context
+from gpolicy.checking.context import EXCLUSIVE_STORAGE, SPINDLE_COUNT, SPINDLE_RATIO, Context
 from gpolicy.checking.pairs import Pair, amount, comparable
 from gpolicy.checking.rule import Hit, Same, When, error, hit, information, see, warning
 from gpolicy.cluster.terms import VolumeSize
 from gpolicy.findings import Located, Related, Role, Span
-from gpolicy.ganeti.vocabulary import MAX_DISKS, Path
+from gpolicy.ganeti.vocabulary import MAX_DISKS, MINMAX, Path
 from gpolicy.policy.model import GroupPolicy, Hardware, Leaf
 from gpolicy.printable import count as in_words
 from gpolicy.rules import node_limits
@@ -32,9 +30,8 @@ def _known_volumes(context: Context) -> Iterator[tuple[GroupPolicy, Pair, Volume
 
 def _volumes_here(hardware: Hardware, exclusive: Leaf | None = None) -> tuple[Related, ...]:
     is_on = see(exclusive.span, "exclusive storage is on") if exclusive is not None else ()
-    smallest = hardware.smallest_volume
-    promised = hardware.span if smallest is None else smallest.span
-    return (Related(promised, "the volumes are promised here"), *is_on)
+    promised = hardware.smallest_volume or hardware
+    return (Related(promised.span, "the volumes are promised here"), *is_on)
 
 
 @warning("GP402", role=Role.JUDGES)
@@ -45,18 +42,14 @@ def disk_size_not_whole_spindles(context: Context) -> Iterator[Hit]:
             whole = "a whole physical volume" if volumes == 1 else f"{volumes} whole physical volumes"
             message = f"{pair.title}: a disk of {amount('disk-size', size)} occupies {whole} of"
             message += f" {amount('disk-size', volume.smallest)}"
-            disks = max(pair.maximum["disk-count"], 1)
-            most = volume.largest_disk(max(pair.maximum["spindle-use"] // disks, 1))
+            disks, spindles = max(pair.maximum["disk-count"], 1), pair.maximum["spindle-use"]
+            most = volume.largest_disk(max(spindles // disks, 1))
             sizes = [volume.largest_disk(count) for count in (volumes - 1, volumes) if count]
             sizes = [size for size in sizes if pair.minimum["disk-size"] <= size <= most] or [min(most, *sizes)]
             sizes = [node_limits.writable("disk-size", size) for size in sizes]
             hint = f"write a maximum of {' or '.join(amount('disk-size', item) for item in sizes)}"
             part = replace(volume, smallest=volume.smallest // (hardware.volume_count or 1))
-            if (
-                part.usable
-                and part.needed(size) == pair.maximum["spindle-use"] > 1
-                and node_limits.is_whole(part, size)
-            ):
+            if part.usable and part.needed(size) == spindles > 1 and node_limits.is_whole(part, size):
                 hint = f"is pv_size, which is of each volume, {amount('disk-size', part.smallest)}? Else {hint}"
             related = _volumes_here(hardware, context.exclusive(group))
             yield hit(group, message, pair.at("max", "disk-size"), hint, related)
@@ -230,13 +223,11 @@ def _promised(context: Context, group: GroupPolicy, hardware: Hardware) -> Itera
     if hardware.memory:
         yield node_limits.memory_limit(context, group, hardware.memory)
     if hardware.cpus:
-        yield node_limits.promised_limit(
-            "cpu-count", hardware.cpus, node_limits.kept_by_node(context, group, "cpu_node")
-        )
+        kept = node_limits.kept_by_node(context, group, "cpu_node")
+        yield node_limits.promised_limit("cpu-count", hardware.cpus, kept)
     if disk is not None and not context.exclusive(group):
-        yield node_limits.promised_limit(
-            "disk-size", Located(disk, hardware.pv_sizes[0].span), node_limits.kept_disk(context, group)
-        )
+        promised = Located(disk, hardware.pv_sizes[0].span)
+        yield node_limits.promised_limit("disk-size", promised, node_limits.kept_disk(context, group))
 
 
 @warning("GP410", better=((Same.LABEL, ("GP202",)),))
@@ -245,15 +236,13 @@ def dedicated_order(context: Context) -> Iterator[Hit]:
         if exclusive.value is not True:
             continue
         slips = {item.finding.span for item in context.found_with(Role.OUT_OF_ORDER)}
+        hint = "hail protects the size with the greatest min disk-size, hspace counts the first: let them be the same"
         for first, second in pairwise(comparable(context.pairs(declared))):
             low, high = second.minimum["disk-size"], first.minimum["disk-size"]
             if low < high or second.same_as(first):  # GP204
                 continue
             how = "the same min disk-size as" if low == high else "a greater min disk-size than"
             message = f"{second.title} has {how} {first.title} before it"
-            hint = (
-                "hail protects the size with the greatest min disk-size, hspace counts the first: let them be the same"
-            )
             place, other = second.at("min", "disk-size"), first.at("min", "disk-size")
             place = other if other in slips else place
             yield hit(declared, message, place, hint, see(other, f"{first.title} is here"))

@@ -275,8 +275,7 @@ def base_holds_nowhere(fleet: Fleet) -> Iterator[Hit]:
     kept = [leaf for file, here in leaves.items() if real_file(file) in files for leaf in here.values()]
     holding = {place_of(leaf.span) for leaf in kept}
     for place, uses in overridden.items():
-        clusters = {number for number, _, _ in uses}
-        if place in holding or len(clusters) < 2:
+        if place in holding or len({number for number, _, _ in uses}) < 2:
             continue
         number, declared, leaf = uses[0]
         users = list(dict.fromkeys(fleet.name(user) for user, _, _ in uses))

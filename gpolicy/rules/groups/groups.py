@@ -6,11 +6,11 @@ from os.path import normpath
 from pathlib import PurePath
 from typing import Final
 
-from gpolicy.checking.context import DISK_TEMPLATES, ENABLED_TEMPLATES, MINMAX, Context
+from gpolicy.checking.context import DISK_TEMPLATES, ENABLED_TEMPLATES, Context
 from gpolicy.checking.pairs import comparable
 from gpolicy.checking.rule import Hit, When, error, hit, see, warning
 from gpolicy.findings import AMBIGUOUS, BASE_FILE, NO_PLAN, Located, Related
-from gpolicy.ganeti.vocabulary import Path
+from gpolicy.ganeti.vocabulary import MINMAX, Path
 from gpolicy.policy.files import SUFFIXES
 from gpolicy.policy.model import Declared, GroupPolicy, Leaf, NodeSetPolicy, is_glob, matches, promised_nodes
 from gpolicy.policy.source_file import YamlDocument
@@ -151,13 +151,9 @@ def unallocable_without_home(context: Context) -> Iterator[Hit]:
             message, missing = f"group {group.name} takes no new instances, and {where} {names}", f"a home for {names}"
             related: tuple[Related, ...] = ()
             for other in () if "meant" in hint else open_groups:  # that it is closed is new
-                lost = [pair.name for pair in context.lost_pairs(other)]
-                if (
-                    context.exclusive(other) is None
-                    and (sizes := context.own(other, MINMAX))
-                    and homeless
-                    and {pair.name for pair in homeless} <= {*lost}
-                ):
+                lost = {pair.name for pair in context.lost_pairs(other)}
+                sizes = context.own(other, MINMAX) if context.exclusive(other) is None else None
+                if sizes and homeless and {pair.name for pair in homeless} <= lost:
                     as_well = listed(pair.word for pair in homeless)
                     hint += f"; or write {as_well} in the list of {other.title}, which replaces the inherited one"
                     missing, related = lost_at(sizes), see(sizes.span, "its sizes are here")

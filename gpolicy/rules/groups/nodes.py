@@ -16,7 +16,7 @@ from gpolicy.policy import edits
 from gpolicy.policy.model import WILDCARD, Declared, GroupPolicy, ends, is_glob, matches, unlikely, written_out
 from gpolicy.printable import some
 from gpolicy.resolve.desired import NO_NODE, glob_beginning
-from gpolicy.rules.shared import ALL_THAT_COME, almost_in_group, nodes_like, repeated, unknown_in_sets
+from gpolicy.rules.shared import ALL_THAT_COME, almost_in_group, grouped, nodes_like, repeated, unknown_in_sets
 from gpolicy.rules.tags.domains import digits_meant, list_meant, lists_of_nodes, patterns_beside
 
 _BRACKETS: Final = re.compile(r"\[[^][]*+\]")
@@ -50,8 +50,7 @@ def pattern_without_node(context: Context) -> Iterator[Hit]:
                 message = f"no node of the cluster matches {entry.value}"
                 meant = _pattern_meant(context, declared, entry.value)
                 hint = f"Did you mean `{meant}`?" if meant else "correct the pattern, or add the nodes first"
-                missing = "" if context.desired.nodes else NO_NODE
-                yield hit(declared, message, entry.span, hint, missing=missing)
+                yield hit(declared, message, entry.span, hint, missing="" if context.desired.nodes else NO_NODE)
             elif not any(map(ALL_THAT_COME.search, _BRACKETS.findall(entry.value))):
                 lacking = [name for name in written_out(entry.value) or () if name not in known]
                 wanted = {node.name: node.group for node in context.desired.nodes.values() if node.group}
@@ -73,9 +72,8 @@ def _pattern_meant(context: Context, declared: Declared, pattern: str) -> str:
     claimed = {name for name, node in wanted.items() if node.group} if declared.level is Level.GROUP else set[str]()
     free = context.observed.nodes.keys() - claimed
     stems = {re.split("[0-9.]", name)[0] for name in free} if not re.search("[0-9.]", begin) else set[str]()
-    guesses = [
-        f"{stem}{pattern[len(begin) :]}" for stem in stems if len(stems) <= MOST_ALIKE and is_one_slip(begin, stem)
-    ]
+    near = (stem for stem in stems if is_one_slip(begin, stem)) if len(stems) <= MOST_ALIKE else ()
+    guesses = [f"{stem}{pattern[len(begin) :]}" for stem in near]
     own = _DOMAIN.fullmatch(pattern)
     domains = {name.partition(".")[2] for name in free} - {own[1] if own else ""}
     guesses += [f"{pattern[: own.start(1)]}{domain}" for domain in domains if own and len(domains) <= _MOST_DOMAINS]
@@ -179,8 +177,7 @@ def _overlaps(
         widest = place.value if uses[wide] > 1 else min(entry.value, place.value, key=len)
         missing = nodes_like(copied) or f"within {widest}"
         hint = f"is {copied} meant? Node sets name such nodes, and no group does. Else {hint}" if copied else hint
-        related = see(entry.span, f"{one.name} is here")
-        yield hit(other, f"{both}{about}", place.span, hint, related, missing=missing)
+        yield hit(other, f"{both}{about}", place.span, hint, see(entry.span, f"{one.name} is here"), missing=missing)
 
 
 def _copied(context: Context, groups: list[str], patterns: list[str]) -> tuple[int, str]:
@@ -204,11 +201,9 @@ def _copied(context: Context, groups: list[str], patterns: list[str]) -> tuple[i
 
 def _without_group(context: Context) -> dict[str, set[str]]:
     """Return the names in node sets that no group has, by the letters that they begin with."""
-    found: dict[str, set[str]] = {}
-    for entry in (entry for _, unknown in unknown_in_sets(context) for entry in unknown):
-        for name in written_out(entry.value) or ():
-            found.setdefault(LETTERS.findall(name)[0], set()).add(name)
-    return found
+    entries = (entry.value for _, unknown in unknown_in_sets(context) for entry in unknown)
+    names = (name for entry in entries for name in written_out(entry) or ())
+    return {begin: {*alike} for begin, alike in grouped((LETTERS.findall(name)[0], name) for name in names).items()}
 
 
 def _named_elsewhere(context: Context, entries: Sequence[tuple[Declared, Located[str]]]) -> Iterator[Hit]:
@@ -341,13 +336,12 @@ def _cluster_name(context: Context, entries: list[str]) -> Iterator[Hit]:
     if cluster is None or len(found) != 1 or len(entries) < 2:
         return
     (domain,) = found
-    written = cluster.document.value_span(("name",))
     for own in (cluster.name, cluster.name.partition(".")[2]):
         is_plural = own.replace("s.", ".") == domain.replace("s.", ".")
         if "." in domain and name_meant(own, [domain]) and not is_plural:
             right = cluster.name.removesuffix(own) + domain
             message = f"the cluster is called {cluster.name}, but all nodes are in {domain}"
-            yield hit("cluster", message, written, f"Did you mean `{right}`?")
+            yield hit("cluster", message, cluster.document.value_span(("name",)), f"Did you mean `{right}`?")
             return
 
 

@@ -1,7 +1,5 @@
 """GP80x, GP822 and GP823: the guards that a policy declares, and waivers that accept nothing or never end."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from fnmatch import fnmatchcase
@@ -32,15 +30,15 @@ def _label(guard: Guard) -> str:
 @error("GP801", when=When.MORE_WITH_STATE | When.WHOLE)
 def guard_unknown_group(context: Context) -> Iterator[Hit]:
     for guard in context.policy.guards:
-        yield from unknown_group(context, _label(guard), guard.group, f"guard {guard.name.value}: ")
+        if guard.group is not None:
+            yield from unknown_group(context, _label(guard), guard.group, f"guard {guard.name.value}: ")
 
 
 @error("GP802", when=When.MORE_WITH_STATE | When.WHOLE)
 def guard_unknown_spec(context: Context) -> Iterator[Hit]:
     for guard in context.policy.guards:
         if guard.spec is not None:
-            who = f"guard {guard.name.value}: "
-            yield from unknown_spec(context, _label(guard), guard.group, guard.spec, who)
+            yield from unknown_spec(context, _label(guard), guard.group, guard.spec, f"guard {guard.name.value}: ")
 
 
 @error("GP803")

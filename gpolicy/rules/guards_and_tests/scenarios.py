@@ -1,7 +1,5 @@
 """GP81x: the tests of a policy."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cache
@@ -13,7 +11,7 @@ from gpolicy.checking.rule import Hit, Same, When, error, hit, see, warning
 from gpolicy.findings import Located, Role, copied
 from gpolicy.guessing import MOST_GUESSES, MOST_KNOWN, did_you_mean_one_of, name_meant
 from gpolicy.policy.model import GroupPolicy, Hardware, is_glob, matches, promised_nodes, unlikely, written_out
-from gpolicy.policy.scenario import Action, Existing, Number, Scenario, SimulatedGroup, Sizes
+from gpolicy.policy.scenario import Action, Number, Scenario, SimulatedGroup
 from gpolicy.printable import count, listed, some
 from gpolicy.rules.shared import (
     almost_in_group,
@@ -32,12 +30,6 @@ _taken: Final = ("group", "node", "nodes", "lost_allocations", "disk_left")
 
 def _label(scenario: Scenario) -> str:
     return f"test/{scenario.name.value}"
-
-
-def _instances(scenario: Scenario) -> Iterator[Existing]:
-    for part in scenario.stage.simulated:
-        yield from part.instances
-    yield from (edit.add for edit in scenario.stage.edits if edit.add is not None)
 
 
 def _groups(scenario: Scenario) -> Iterator[Located[str]]:
@@ -71,19 +63,10 @@ def _specs(scenario: Scenario) -> Iterator[tuple[Located[str] | None, Located[st
     simulated = scenario.stage.simulated
     only = simulated[0].group if len(simulated) == 1 else None
     asked = scenario.group or only
-
-    def of(sizes: Sizes, group: Located[str] | None) -> Iterator[tuple[Located[str] | None, Located[str]]]:
-        if sizes.spec is not None:
-            yield sizes.group or group, sizes.spec
-
-    for part in simulated:
-        for existing in part.instances:
-            yield from of(existing.sizes, part.group)
-    for edit in scenario.stage.edits:
-        if edit.add is not None:
-            yield from of(edit.add.sizes, only)
-    if scenario.sizes is not None:
-        yield from of(scenario.sizes, asked)
+    given = [(item.sizes, part.group) for part in simulated for item in part.instances]
+    given += [(edit.add.sizes, only) for edit in scenario.stage.edits if edit.add is not None]
+    given += [(scenario.sizes, asked)] if scenario.sizes is not None else []
+    yield from ((sizes.group or group, sizes.spec) for sizes, group in given if sizes.spec is not None)
     for expectation in scenario.expectations:
         path, wanted = expectation.path, expectation.wanted
         if path == ("pair",) and isinstance(wanted, str):
@@ -126,14 +109,13 @@ def _nodes_of_test(context: Context, scenario: Scenario) -> set[str] | None:
 def _promised(context: Context) -> set[str] | None:
     """Return the nodes of all groups; None where they are not known by name."""
     promised = [promised_nodes(group) for group in context.groups]
-    if not promised or any(names is None for names in promised):
-        return None
-    return {name for names in promised for name in names or ()}
+    return None if not promised or None in promised else {name for names in promised for name in names or ()}
 
 
 def _named_nodes(scenario: Scenario) -> Iterator[Located[str]]:
-    for existing in _instances(scenario):
-        yield from existing.nodes
+    instances = [item for part in scenario.stage.simulated for item in part.instances]
+    instances += [edit.add for edit in scenario.stage.edits if edit.add is not None]
+    yield from (node for item in instances for node in item.nodes)
     for edit in scenario.stage.edits:
         yield from (node for node in (edit.node, edit.removed_node) if node is not None)
     for expectation in scenario.expectations:
@@ -236,8 +218,8 @@ def test_template(context: Context) -> Iterator[Hit]:
         template = given.template if given is not None else None
         if template is None or scenario.stage.snapshot is not None:
             continue
-        asked, cluster = asked_of(context, scenario), context.policy.cluster
-        homes = [asked] if asked is not None else [*([cluster] if cluster else []), *context.groups]
+        asked = asked_of(context, scenario)
+        homes = [asked] if asked is not None else context.cluster_and_groups
         lists = [context.effective(home, DISK_TEMPLATES) for home in homes]
         wanted = {item.path: item.wanted for item in scenario.expectations}
         expects_refusal = wanted.get(("refused",)) is True

@@ -1,31 +1,29 @@
 """GP950 to GP955: what house rules of the policy forbid, and mistakes in house rules themselves."""
 
-from __future__ import annotations
-
 import json
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from itertools import islice, zip_longest
 from typing import Any, Final
 
-from gpolicy.checking.context import MINMAX, Context
+from gpolicy.checking.context import Context
 from gpolicy.checking.rule import Hit, When, error, hit, see, warning
-from gpolicy.checking.value_schema import REFERENCE, Breach, Judgement, children, judge, never_is
+from gpolicy.checking.value_schema import REFERENCE, Breach, Judgement, Mistake, Schema, children, judge, never_is
 from gpolicy.cluster.terms import STATES
 from gpolicy.data import read_data
 from gpolicy.findings import AMBIGUOUS, HOUSE_CODE, Located, Related, Role, RuleInfo, Span
 from gpolicy.ganeti.amounts import MIB, sensible_range
 from gpolicy.ganeti.parameters import parameter_at, parameters_of
-from gpolicy.ganeti.vocabulary import Level, Parameter, Type
+from gpolicy.ganeti.vocabulary import MINMAX, Level, Parameter, Type
 from gpolicy.guessing import MOST_GUESSES, did_you_mean, did_you_mean_one_of, name_meant
 from gpolicy.policy.conformance import schema_of
 from gpolicy.policy.kinds import SCHEMA, HouseRule
 from gpolicy.policy.model import LEVELS, ClusterPolicy, Declared, GroupPolicy, Leaf, Policy, is_glob
 from gpolicy.policy.source_file import ALIAS_BOMB, Pointer, YamlDocument, place_name
 from gpolicy.printable import clipped, count
-from gpolicy.rules.shared import repeated
+from gpolicy.rules.shared import grouped, repeated
 from gpolicy.show.effective_policy import EffectiveObject, effective_view
 
 _FACTS: Final = {"Cluster": (), "NodeGroup": ("nodes",), "NodeSet": ("nodes", "group")}
@@ -47,9 +45,7 @@ def known_values(kind: str) -> dict[str, None]:
     return dict.fromkeys(["name", "tags", *_FACTS[kind], *paths, *terms])
 
 
-def _about_one_value(
-    house_rule: HouseRule, schema: Any, start: Pointer = ()
-) -> Iterator[tuple[Mapping[str, Any], Pointer]]:
+def _about_one_value(house_rule: HouseRule, schema: Any, start: Pointer = ()) -> Iterator[tuple[Schema, Pointer]]:
     """Yield a schema of a rule and those in it that are about the same value, each with its place in the rule's."""
     todo = [(schema, start)]
     seen = set[int]()
@@ -75,18 +71,15 @@ def unknown_values(house_rule: HouseRule) -> Iterator[tuple[str, Pointer]]:
         yield from (item for item in named if item[0] not in known and not item[0].startswith("disk_state."))
 
 
-def idle_parts(house_rule: HouseRule) -> Iterator[tuple[Pointer, str, str]]:
+def idle_parts(house_rule: HouseRule) -> Iterator[Mistake]:
     """Yield the parts of a sound schema that are about what their value never is: place, what is so, what to do."""
     for around, place in _about_one_value(house_rule, house_rule.schema):
         for name, whole in around.get("properties", {}).items():
-            parameter = parameter_at(tuple(name.split(".")))
             for schema, at in _about_one_value(house_rule, whole, (*place, "properties", name)):
-                yield from _idle_keywords(name, parameter, schema, at)
+                yield from _idle_keywords(name, parameter_at(tuple(name.split("."))), schema, at)
 
 
-def _idle_keywords(
-    name: str, parameter: Parameter | None, schema: Mapping[str, Any], place: Pointer
-) -> Iterator[tuple[Pointer, str, str]]:
+def _idle_keywords(name: str, parameter: Parameter | None, schema: Schema, place: Pointer) -> Iterator[Mistake]:
     choices = parameter.choices if parameter is not None and parameter.type is Type.CHOICE else ()
     wanted = [("const", schema["const"])] if "const" in schema else []
     wanted += [("enum", word) for word in schema.get("enum", ())]
@@ -144,6 +137,8 @@ def tags_of(item: Declared, policy: Policy) -> Sequence[Located[str]]:
 
 
 _SHOW: Final = "`gpolicy show --format json` shows the values of each object as `effective`"
+_Place = tuple[YamlDocument | None, Span]
+"""Where a value is written, and its document if it is that of an object."""
 Judged = tuple[HouseRule, dict[int, tuple[Declared, EffectiveObject]], Judgement | None]
 """A house rule, the objects that it looks at, by number, and what is found; None if no time was left for it."""
 
@@ -160,23 +155,22 @@ def house_rule(context: Context) -> Iterator[Hit]:
         found = [(breach, *looked_at[number]) for number, breach in judgement[1]]
         places = [_place(breach, declared, effective, context.policy) for breach, declared, effective in found]
         uses = Counter(span for _, span in places)
-        for (breach, declared, effective), (document, span) in zip(found, places, strict=True):
-            of_few = bool(demand.names or demand.tags) and uses[span] == 1
-            yield _broken(info, demand, breach, declared, effective.group, document, span, of_few=of_few)
+        for (breach, declared, effective), place in zip(found, places, strict=True):
+            of_few = bool(demand.names or demand.tags) and uses[place[1]] == 1
+            title = declared.title + (f" in group {effective.group}" if effective.group is not None else "")
+            yield _broken(info, demand, breach, declared, title, place, of_few=of_few)
 
 
 def _judged_rules(context: Context) -> list[Judged]:
     policy = context.policy
     first = {rule.word: rule for rule in reversed(policy.house_rules)}
     objects = effective_view(policy).objects if first and context.whole else ()
-    by_label: dict[str, list[int]] = defaultdict(list)
-    for number, item in enumerate(objects):  # a node set is there once for each group of its nodes
-        by_label[item.label].append(number)
+    # a node set is there once for each group of its nodes
+    by_label = grouped((item.label, number) for number, item in enumerate(objects))
     looked_at: list[dict[int, tuple[Declared, EffectiveObject]]] = []
     for rule in policy.house_rules:
-        is_judged = first[rule.word] is rule and not any(unknown_values(rule))
-        named = subjects(rule, policy) if is_judged else ()
-        looked_at.append({number: (one, objects[number]) for one in named for number in by_label[one.label]})
+        named = subjects(rule, policy) if first[rule.word] is rule and not any(unknown_values(rule)) else ()
+        looked_at.append({number: (one, objects[number]) for one in named for number in by_label.get(one.label, ())})
     questions = ((rule.schema, [*numbers]) for rule, numbers in zip(policy.house_rules, looked_at, strict=True))
     judgements = judge([item.effective for item in objects], questions)
     return [*zip_longest(policy.house_rules, looked_at, judgements)]
@@ -190,18 +184,10 @@ def _sound_rules(context: Context) -> list[HouseRule]:
 
 
 def _broken(
-    info: RuleInfo,
-    rule: HouseRule,
-    breach: Breach,
-    declared: Declared,
-    group: str | None,
-    document: YamlDocument | None,
-    span: Span,
-    *,
-    of_few: bool,
+    info: RuleInfo, rule: HouseRule, breach: Breach, declared: Declared, title: str, place: _Place, *, of_few: bool
 ) -> Hit:
     """Return what a rule finds: at the value, or where one that is only for some objects lacks a value of its own."""
-    title = declared.title + (f" in group {group}" if group is not None else "")
+    document, span = place
     related, missing = [Related(rule.name.span, "the rule is here")], ""
     message, reason = f"{title}: {rule.message}", _reason(breach)
     if document not in (declared.document, None) and of_few:
@@ -218,9 +204,7 @@ def _broken(
 # --- where it stands -----------------------------------------------------------------------------------------------
 
 
-def _place(
-    breach: Breach, declared: Declared, effective: EffectiveObject, policy: Policy
-) -> tuple[YamlDocument | None, Span]:
+def _place(breach: Breach, declared: Declared, effective: EffectiveObject, policy: Policy) -> _Place:
     """Return the place of the value that breaks a rule, and its document; the object where nothing is written."""
     if not breach.path:
         return declared.document, declared.span
@@ -301,9 +285,7 @@ def _hit(house_rule: HouseRule, what: str, span: Span, hint: str, related: tuple
 def rule_unknown_value(context: Context) -> Iterator[Hit]:
     for house_rule in _sound_rules(context):
         known, kind = known_values(house_rule.kind.value), house_rule.kind.value
-        unknown: dict[str, list[Span]] = defaultdict(list)  # each with its places
-        for name, pointer in unknown_values(house_rule):
-            unknown[name].append(_at(house_rule, pointer))
+        unknown = grouped((name, _at(house_rule, pointer)) for name, pointer in unknown_values(house_rule))
         others = KINDS if len(unknown) > 1 else ()
         other = next((word for word in others if unknown.keys() <= known_values(word).keys()), None)
         if other is not None:
@@ -338,9 +320,7 @@ def rule_keyword_idle(context: Context) -> Iterator[Hit]:
 @warning("GP953", when=When.WHOLE, role=Role.USES)
 def rule_matches_nothing(context: Context) -> Iterator[Hit]:
     policy = context.policy
-    for house_rule in policy.house_rules:
-        if policy.is_part:
-            continue
+    for house_rule in policy.house_rules if not policy.is_part else ():
         kind, names = house_rule.kind, [item.name for item in objects_of(policy, house_rule.kind.value)]
         almost = [*_almost_tagged(context, house_rule)]
         yield from almost
@@ -354,9 +334,8 @@ def rule_matches_nothing(context: Context) -> Iterator[Hit]:
                     yield _hit(house_rule, what, glob.span, f"Did you mean `{near}`?")
             continue
         message, span, hint = f"the policy has no {kind.value}", kind.span, "remove the rule, or correct its kind"
-        gone = [
-            group.name for group in policy.groups.values() if group.removed and fits_any(group.name, house_rule.names)
-        ]
+        removed = (group.name for group in policy.groups.values() if group.removed)
+        gone = [name for name in removed if fits_any(name, house_rule.names)]
         if names and not any(fits_any(name, house_rule.names) for name in names) and house_rule.names:
             glob = house_rule.names[0]
             message, span = f"no {kind.value} is called {glob.value!r}", glob.span

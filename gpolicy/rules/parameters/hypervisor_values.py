@@ -12,7 +12,6 @@ from gpolicy.checking.rule import Hit, When, error, hit, see, warning
 from gpolicy.data import read_data
 from gpolicy.findings import REFUSED, Span
 from gpolicy.ganeti.parameters import PARAMETERS, kvm
-from gpolicy.ganeti.releases import release_key
 from gpolicy.ganeti.tables import SERIAL_SPEEDS
 from gpolicy.ganeti.vocabulary import Path, known_words
 from gpolicy.guessing import surely_meant
@@ -49,7 +48,7 @@ def console_open(context: Context) -> Iterator[Hit]:
 @warning("GP178")
 def kvm_extra(context: Context) -> Iterator[Hit]:
     for declared, leaf in context.explicit_at(kvm("kvm_extra")):
-        words, mistake = _split(str(leaf.value), context.version)
+        words, mistake = _split(context, str(leaf.value))
         of_ganeti = read_data("known_words.toml")["kvm_options"]
         known = known_words("other_kvm_options").union(of_ganeti)
         given = {word.lstrip("-"): behind for word, behind in pairwise([*words, ""]) if word.startswith("-")}
@@ -73,13 +72,13 @@ def kvm_extra(context: Context) -> Iterator[Hit]:
             yield hit(declared, f"kvm_extra has {mistake}", leaf.span, "write words without quotes")
 
 
-def _split(text: str, version: str) -> tuple[list[str], str]:
-    """Return the words that a release of Ganeti makes of kvm_extra, and what is wrong with quotes and blanks."""
-    if release_key(version) >= release_key("3.1"):
+def _split(context: Context, text: str) -> tuple[list[str], str]:
+    """Return the words that the release of Ganeti makes of kvm_extra, and what is wrong with quotes and blanks."""
+    if context.is_since("3.1"):
         try:
             return shlex.split(text), ""
         except ValueError as error:
-            return text.split(), f"a quote too few, and Ganeti {version} starts no instance: {error}"
+            return text.split(), f"a quote too few, and Ganeti {context.version} starts no instance: {error}"
     words = text.split(" ") if text else []
     wrong = "" in words or re.search("[\"']", text)
     return words, "quotes, or blanks beside one another: Ganeti splits it at each blank" if wrong else ""
@@ -90,9 +89,9 @@ def cpu_mask_unlikely(context: Context) -> Iterator[Hit]:
     for declared, leaf in context.explicit_at(*_MASKS):
         numbers = [int(part) for part in _parts(leaf) if part.isdigit() and len(part) <= _MOST_DIGITS]
         has, span, group = _fewest_cpus(context)
+        related = see(span, "the hardware is promised here")
         if has and numbers and max(numbers) >= has:
             message = f"{leaf.dotted} names CPU {max(numbers)}, but nodes of group {group} have {has}: 0 to {has - 1}"
-            related = see(span, "the hardware is promised here")
             fewer = "".join(str(min(int(part), has - 1)) if part.isdigit() else part for part in _parts(leaf))
             yield hit(declared, message, leaf.span, f"write CPUs that there are, such as {fewer}", related)
         elif (masks := str(leaf.value).count(":") + 1) > 1 and (other := _other_cpus(context, masks)):
@@ -103,7 +102,6 @@ def cpu_mask_unlikely(context: Context) -> Iterator[Hit]:
             yield hit(declared, message, leaf.span, "write a range of CPUs, such as 0-7, or all")
         elif masks == 1 and has and 0 < 2 * (named := _cpus_in(str(leaf.value))) < has:
             message = f"{leaf.dotted} puts all instances of a node on {count(named, 'CPU')} of {has} or more"
-            related = see(span, "the hardware is promised here")
             yield hit(declared, message, leaf.span, f"write 0-{has - 1}, or all", related)
 
 
@@ -179,14 +177,12 @@ def default_of_one_instance(context: Context) -> Iterator[Hit]:
         if leaf.value == "disabled":
             message = "kvm_flag is disabled: no instance uses the virtualisation of the processors, and all are slow"
             yield hit(declared, message, leaf.span, "write enabled, or leave it out")
-    is_new = release_key(context.version) >= release_key("3.1")
     assessed = forms_of(default_of_one_instance.info.code)
-    for declared, leaf in context.explicit_at(*assessed) if is_new else ():
+    for declared, leaf in context.explicit_at(*assessed) if context.is_since("3.1") else ():
         if bad := assessed[leaf.path].get(str(leaf.value)):
             why, hint = bad
             yield hit(declared, f"{leaf.path[-1]} is {leaf.value}: {why}", leaf.span, hint)
-    hypervisors = ("kvm", "xen-pvm", "xen-hvm")
-    paths = [("hvparams", item, name) for item in hypervisors for name in ("kernel_args", "acpi")]
+    paths = [("hvparams", item, name) for item in ("kvm", "xen-pvm", "xen-hvm") for name in ("kernel_args", "acpi")]
     for declared, leaf in context.explicit_at(*paths):
         words = str(leaf.value).split() if leaf.path[-1] == "kernel_args" else []
         repair = next((word for word in words if _RESCUE.fullmatch(word)), None)

@@ -19,7 +19,6 @@ from gpolicy.checking.rule import Hit, When, error, hit, see, warning
 from gpolicy.data import read_data
 from gpolicy.findings import REFUSED
 from gpolicy.ganeti.parameters import PARAMETERS, as_word, kvm, parameter_at
-from gpolicy.ganeti.releases import release_key
 from gpolicy.ganeti.vocabulary import DATA_COLLECTORS, Path, Value
 from gpolicy.policy.model import ClusterPolicy, promised_nodes
 from gpolicy.printable import listed
@@ -91,7 +90,7 @@ _OF_SPICE: Final[_Pairs] = {
 
 def _refused_together(context: Context, table: _Pairs) -> Iterator[Hit]:
     for paths, item in table.items():
-        for declared, values in together(context, *paths) if _is_checked(context, item) else ():
+        for declared, values in together(context, *paths) if context.is_since(item.since) else ():
             if item.wrong(*(value.value for value in values)):
                 message, hint = _said(hypervisor_parameters_contradict.info.code, paths, item)
                 yield conflict(context, declared, message, _asked_first(context, paths, hint), *values)
@@ -111,10 +110,6 @@ def _asked_first(context: Context, paths: tuple[Path, Path], hint: str) -> str:
         value = of_cluster(context, tuple(third))
         hint = f"is {meant} meant, since {third[-1]} is set? Else {hint}" if value is not None and value.value else hint
     return hint
-
-
-def _is_checked(context: Context, item: _Pair) -> bool:
-    return release_key(context.version) >= release_key(item.since)
 
 
 @error("GP170", When.MORE_WITH_STATE, stays=REFUSED)
@@ -172,7 +167,7 @@ def _node_count(context: Context) -> int | None:
 @warning("GP175", When.MORE_WITH_STATE | When.WHOLE)
 def hypervisor_parameter_needs_another(context: Context) -> Iterator[Hit]:
     for (first, second), item in {**_CONTRADICTIONS, **_OF_SPICE}.items():
-        for declared, leaf in context.explicit_at(first, second) if _is_checked(context, item) else ():
+        for declared, leaf in context.explicit_at(first, second) if context.is_since(item.since) else ():
             other = second if leaf.path == first else first
             if in_force(context, declared, other) is not None:
                 continue
@@ -296,12 +291,11 @@ def userspace_without_kvm(context: Context) -> Iterator[Hit]:
     others = [name for name in hypervisors.texts if name != "kvm"] if hypervisors else []
     if hypervisors is None or not others:
         return
-    related = see(hypervisors.span, "enabled here")
     for declared, leaf in context.explicit():
         is_for_all = "kvm" not in hypervisors.texts or isinstance(declared, ClusterPolicy)
         if is_for_all and is_access(leaf.path) and leaf.value == "userspace":
             message = f"{leaf.dotted}: {listed(others, 'or')} cannot access a disk from userspace, only kvm can"
-            yield hit(declared, message, leaf.span, "write kernelspace", related)
+            yield hit(declared, message, leaf.span, "write kernelspace", see(hypervisors.span, "enabled here"))
 
 
 @error("GP126", When.STATE)
@@ -309,16 +303,11 @@ def userspace_of_other_hypervisor(context: Context) -> Iterator[Hit]:
     for declared, leaf in context.explicit():
         if not is_access(leaf.path) or leaf.value != "userspace":
             continue
-        names = [
-            instance.name
-            for instance in context.observed.instances.values()
-            if instance.hypervisor not in (None, "kvm")
-            and any(disk.template == leaf.path[1] for disk in instance.disks)
-            and (
-                isinstance(declared, ClusterPolicy)
-                or context.members.group_of.get(instance.primary_node) == declared.name
-            )
-        ]
+        instances = [item for item in context.observed.instances.values() if item.hypervisor not in (None, "kvm")]
+        if not isinstance(declared, ClusterPolicy):
+            homes = context.members.group_of
+            instances = [item for item in instances if homes.get(item.primary_node) == declared.name]
+        names = [item.name for item in instances if any(disk.template == leaf.path[1] for disk in item.disks)]
         if names:
             shown = f"{names[0]} and {len(names) - 1} more are" if len(names) > 1 else f"{names[0]} is"
             message = f"{leaf.dotted}: {shown} not of KVM, and only KVM can access a disk from userspace"

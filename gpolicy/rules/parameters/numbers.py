@@ -2,8 +2,6 @@
 and disk_state, the resources that the resource model keeps in the configuration.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
@@ -32,9 +30,12 @@ _SPECS: Final = tuple(
 _OVERSUBSCRIPTION: Final = "oversubscription"
 _MEMORY_STEP: Final = 64
 """Sizes of memory below 1 GiB that people write on purpose are multiples of this (MiB)."""
-_WHOLE: Final = {"mem_node": "mem_total", "mem_hv": "mem_total", "minmem": "maxmem"} | dict.fromkeys(
-    ("disk_reserved", "disk_overhead"), "disk_total"
-)
+_PARTS: Final = {
+    "mem_total": ("mem_node", "mem_hv"),
+    "cpu_total": ("cpu_node",),
+    "disk_total": ("disk_reserved", "disk_overhead"),
+}
+_WHOLE: Final = {"minmem": "maxmem"} | {part: total for total, parts in _PARTS.items() for part in parts}
 """The size of which another one is a part."""
 _ACCEPTED: Final[dict[Path, tuple[float, float]]] = {
     ("master_netmask",): (0, shared.MOST_BITS),
@@ -62,8 +63,7 @@ def number_unlikely(context: Context) -> Iterator[Hit]:
                 yield from _value(context, declared, leaf, parameter, sensible)
     for declared, pair in context.each_pair():
         yield from _pair(context, declared, pair)
-    for label, title, sensible, value, span, fits in _others(context):
-        yield _unlikely(context, label, title, sensible, value, span, fits=fits)
+    yield from _others(context)
     for scenario in context.policy.scenarios:
         for key, size in (bare for sizes in shared.sizes_of(scenario) for bare in sizes.bare):
             least = _SENSIBLE["disk-size" if key == "disk-size" else "memory-size"].least
@@ -102,9 +102,8 @@ def _pair(context: Context, declared: Declared, pair: Pair) -> Iterator[Hit]:
                 other_end = "max" if bound == "min" else "min"
                 other = pair.bound(other_end)[name]
                 fits = replace(sensible, most=other) if bound == "min" else replace(sensible, least=other)
-                both = name in SPEC_SIZES and _is_bare_size(
-                    pair.leaf.document.value((*pair.leaf.pointer, pair.index, other_end, name))
-                )
+                place = (*pair.leaf.pointer, pair.index, other_end, name)
+                both = name in SPEC_SIZES and _is_bare_size(pair.leaf.document.value(place))
                 fits = fits if sensible.takes(other) and not both else sensible
                 unlikely = _unlikely(context, declared, title, sensible, value, pair.at(bound, name), fits=fits)
                 yield _with_bare(unlikely, pair.leaf, pair.index, bound, name)
@@ -134,8 +133,7 @@ def _unlikely(
     is_named = shown.startswith(f"{written} ") or shown.removesuffix("/s") == written
     if written.isdecimal() and not is_named and shown[-1].isalpha():
         shown = f"{written}, that is {shown}"
-    message = f"{title} is {shown}: sensible is {sensible.words}, since {sensible.why}"
-    return hit(declared, message, span, hint)
+    return hit(declared, f"{title} is {shown}: sensible is {sensible.words}, since {sensible.why}", span, hint)
 
 
 def _with_bare(unlikely: Hit, leaf: Leaf, *steps: str | int) -> Hit:
@@ -145,10 +143,8 @@ def _with_bare(unlikely: Hit, leaf: Leaf, *steps: str | int) -> Hit:
     tables = [(*root, "min"), (*root, "max")] if steps else [root]  # of a pair: both its bounds
     known = [(*table, key) for table in tables for key in value_at(table)]
     sizes = [place for place in known if str(place[-1]) in _SENSIBLE and _SENSIBLE[str(place[-1])].unit == MIB]
-    are_bare = all(_is_bare_size(value_at(place)) for place in sizes)
-    others = [
-        place for place in sizes if are_bare and place != own and _SENSIBLE[str(place[-1])].takes(value_at(place))
-    ]
+    bare = sizes if all(_is_bare_size(value_at(place)) for place in sizes) else []
+    others = [place for place in bare if place != own and _SENSIBLE[str(place[-1])].takes(value_at(place))]
     if not others:
         return unlikely
     names = listed([f"{place[-1]} {value_at(place)}" for place in others])
@@ -185,25 +181,24 @@ def _is_bare(leaf: Leaf, value: float, *steps: str | int) -> bool:
     return isinstance(written, int) and any(isinstance(item, str) and item[-1:].isalpha() for item in sizes)
 
 
-def _others(context: Context) -> Iterator[tuple[str, str, SensibleRange, float, Span, SensibleRange]]:
-    """Yield numbers beside Ganeti's parameters that make no sense: label, title, value, place; what fits the sizes."""
+def _others(context: Context) -> Iterator[Hit]:
+    """Yield numbers beside Ganeti's parameters that make no sense."""
     for item in context.cluster_and_groups:
         ratio = item.limits.get(_OVERSUBSCRIPTION)
-        if ratio is not None and not _SENSIBLE[_OVERSUBSCRIPTION].takes(ratio.value):
-            sensible = _SENSIBLE[_OVERSUBSCRIPTION]
-            yield item.label, f"limits.{_OVERSUBSCRIPTION}", sensible, ratio.value, ratio.span, sensible
+        if ratio is not None and not (sensible := _SENSIBLE[_OVERSUBSCRIPTION]).takes(ratio.value):
+            yield _unlikely(context, item, f"limits.{_OVERSUBSCRIPTION}", sensible, ratio.value, ratio.span)
     for group, hardware in ((group, group.hardware) for group in context.groups if group.hardware):
         for name, figure in (*hardware.figures.items(), *(("pv_size", size) for size in hardware.pv_sizes)):
             if not (sensible := _SENSIBLE[name]).takes(figure.value):
                 fits = replace(sensible, least=max(sensible.least, _needed(context, group, hardware).get(name, 0)))
-                yield group.label, f"hardware.{name}", sensible, figure.value, figure.span, fits
+                yield _unlikely(context, group, f"hardware.{name}", sensible, figure.value, figure.span, fits=fits)
     for scenario in context.policy.scenarios:
         for sizes in shared.sizes_of(scenario):
             disks = (("disk-size", disk.size) for disk in sizes.disks or ())
             for name, value in (("memory-size", sizes.memory or 0), *disks):
                 if 0 < value < (sensible := _SENSIBLE[name]).least:  # a test may be about too large ones
                     title = f"test {scenario.name.value}: {name}"
-                    yield f"test/{scenario.name.value}", title, sensible, value, sizes.span, sensible
+                    yield _unlikely(context, f"test/{scenario.name.value}", title, sensible, value, sizes.span)
 
 
 def _needed(context: Context, group: GroupPolicy, hardware: Hardware) -> dict[str, float]:
@@ -276,11 +271,6 @@ _STATE_HINT: Final = "keep it for gpolicy's own counts and guards, or leave it o
 _LEAST_SHARE: Final = 0.5
 _LEAST_OF_DISK: Final = 0.1
 """A total below this share of what there is must be a mistake. A volume group may have fewer of the disks."""
-_PARTS: Final = {
-    "mem_total": ("mem_node", "mem_hv"),
-    "cpu_total": ("cpu_node",),
-    "disk_total": ("disk_reserved", "disk_overhead"),
-}
 _MEASURED: Final = {"mem_total": "memory_total", "cpu_total": "cpu_total", "disk_total": "disk_total"}
 
 
@@ -321,9 +311,8 @@ def fake_hypervisor(context: Context) -> Iterator[Hit]:
 @information("GP113", When.ASKED)
 def state_without_effect(context: Context) -> Iterator[Hit]:
     for declared in context.policy.objects:
-        own = context.leaves(declared).values()
         for family in ("hv_state", "disk_state"):
-            leaf = next((leaf for leaf in own if leaf.path[0] == family), None)
+            leaf = next((leaf for leaf in context.leaves(declared).values() if leaf.path[0] == family), None)
             if leaf is not None:
                 message = f"{family} has no effect in Ganeti; only gpolicy counts with it"
                 yield hit(declared, message, leaf.document.key_span(leaf.pointer[:1]), _STATE_HINT)
@@ -368,8 +357,7 @@ def state_beyond_total(context: Context) -> Iterator[Hit]:
                 message = f"{what} ({sizes[0]}) {verb} nothing of {total_name} ({sizes[1]})"
                 others = [leaf for leaf in (*parts, total) if leaf is not own[0]]
                 related = tuple(Related(leaf.span, f"{leaf.path[-1]} is here") for leaf in others)
-                is_turned = len(parts) == 1 and kept > 2 * total.number
-                hint = "exchange the two" if is_turned else "correct one of them"
+                hint = "exchange the two" if len(parts) == 1 and kept > 2 * total.number else "correct one of them"
                 yield hit(declared, message, own[0].span, hint, related)
 
 

@@ -2,8 +2,6 @@
 disk-custom and net-custom.
 """
 
-from __future__ import annotations
-
 import re
 import shlex
 from collections import Counter
@@ -14,6 +12,7 @@ from typing import Final
 
 from gpolicy.checking.context import Context
 from gpolicy.checking.rule import Hit, When, error, hit, information, warning
+from gpolicy.cluster.terms import VOLUME_GROUP
 from gpolicy.findings import Related, Role, Severity, Span
 from gpolicy.ganeti.amounts import rate_text
 from gpolicy.ganeti.vocabulary import Path, drbd_options
@@ -22,8 +21,8 @@ from gpolicy.policy import edits
 from gpolicy.policy.model import Declared, Leaf
 from gpolicy.printable import listed
 from gpolicy.resolve.desired import volume_terms
-from gpolicy.rules.node_limits import METAVG, VOLUME_GROUP, pools_in
-from gpolicy.rules.shared import RANGES, InForce, conflict, default_of, in_force, of_cluster, together
+from gpolicy.rules.node_limits import METAVG, pools_in
+from gpolicy.rules.shared import RANGES, InForce, conflict, default_of, grouped, in_force, of_cluster, together
 
 _VOLUME_GROUP: Final = re.compile(r"(?!\.{1,2}$)[A-Za-z0-9_+.][A-Za-z0-9_+.-]*")
 _BUILT_IN: Final = "xenvg"
@@ -56,8 +55,7 @@ class _Use:
 def volume_group_name(context: Context) -> Iterator[Hit]:
     for declared, leaf in context.explicit_at(VOLUME_GROUP, METAVG):
         name = str(leaf.value)
-        unset = not name and leaf.path == VOLUME_GROUP
-        if not unset and not _VOLUME_GROUP.fullmatch(name):
+        if (name or leaf.path != VOLUME_GROUP) and not _VOLUME_GROUP.fullmatch(name):
             message = f"{leaf.dotted}: LVM has no volume group called {name!r}"
             yield hit(declared, message, leaf.span, "write letters, digits and + _ . -, but no - at the start")
 
@@ -68,20 +66,14 @@ def volume_group_look_alike(context: Context) -> Iterator[Hit]:
         if re.fullmatch("[A-Za-z]|[0-9.]+[KMGT]?", str(leaf.value)):
             message = f"{leaf.dotted}: hardly any volume group is called {leaf.value}"
             yield hit(declared, message, leaf.span, "write the name that `vgs` shows")
-    leaves = [
-        item
-        for path, found in context.declared_at.items()
-        for item in found
-        if path in (METAVG, _RESERVED) or path[0] == "disk_state"
-    ]
+    paths = [path for path in context.declared_at if path in (METAVG, _RESERVED) or path[0] == "disk_state"]
+    leaves = [item for path in paths for item in context.declared_at[path]]
     own = of_cluster(context, VOLUME_GROUP) if leaves else None
     wanted = str(own.value) if own is not None else ""
     if own is None or not _VOLUME_GROUP.fullmatch(wanted):
         return  # GP110
-    others: dict[str, list[_Use]] = {}
-    for declared, leaf in leaves:
-        for name, span in _volume_groups_of(leaf):
-            others.setdefault(name, []).append(_Use(declared, leaf, name, span))
+    places = ((declared, leaf, *place) for declared, leaf in leaves for place in _volume_groups_of(leaf))
+    others = grouped((name, _Use(declared, leaf, name, span)) for declared, leaf, name, span in places)
     uses = [use for named in others.values() for use in named]
     if own.leaf is not None and (forgotten := _forgotten(own.leaf, uses)):
         yield forgotten
@@ -158,11 +150,9 @@ def metavg_not_counted(context: Context) -> Iterator[Hit]:
         if is_own and meta and group and meta.value and group.value and meta.value != group.value:
             message = f"metadata goes to {meta.value}, but capacity counts {group.value} only"
             found = conflict(context, declared, message, "", meta, group)
-            owner = context.observed.groups.get(declared.name, context.observed.cluster)
-            now = owner.own.get(METAVG, meta.value)
-            known = (
-                pools_in(context, each, node) for each in context.groups for node in context.members.hosts_in(each)
-            )
+            now = context.observed.groups.get(declared.name, context.observed.cluster).own.get(METAVG, meta.value)
+            nodes = ((each, node) for each in context.groups for node in context.members.hosts_in(each))
+            known = (pools_in(context, each, node) for each, node in nodes)
             if now != meta.value and not any(pools and str(meta.value) in pools.others for pools in known):
                 finding = replace(found.finding, hint=f"is {now} meant, as it is now?")
                 found = metavg_not_counted.named(replace(found, finding=finding), Severity.WARNING)

@@ -56,9 +56,8 @@ def storage_directories_same(context: Context) -> Iterator[Hit]:
     for declared, (local, shared) in together(context, _FILE, _SHARED):
         one, other = (normpath(str(item.value)) if item.value else "" for item in (local, shared))
         if one and other and (_below(one, (other,)) or _below(other, (one,))):
-            message = f"{one} and {other} are not two separate directories"
-            if one == other:
-                message = f"{_FILE[0]} and {_SHARED[0]} are both {one}"
+            both = f"{_FILE[0]} and {_SHARED[0]} are both {one}"
+            message = both if one == other else f"{one} and {other} are not two separate directories"
             yield conflict(context, declared, message, "write a directory of its own for each", shared, local)
 
 
@@ -84,11 +83,8 @@ def path_unlikely(context: Context) -> Iterator[Hit]:
     first: dict[str, Leaf] = {}
     for declared, leaf in context.explicit_at(*FILES):
         text = leaf.value if isinstance(leaf.value, str) else ""
-        twin = (
-            first.setdefault(text, leaf)
-            if text.startswith("/") and text not in ("/bin/true", "/usr/bin/true")
-            else leaf
-        )
+        may_be_copied = text.startswith("/") and text not in ("/bin/true", "/usr/bin/true")
+        twin = first.setdefault(text, leaf) if may_be_copied else leaf
         reason, hint = _unlikely(leaf.path, text) if text.startswith("/") else ("", "")
         if re.fullmatch("[a-z]+:/*", text):
             reason, hint = "it names no server and no file", "write the whole URL"
@@ -117,12 +113,9 @@ def _mistyped(path: Path, text: str) -> str:
         glued = next((word for word in sorted(known, key=len, reverse=True) if part.startswith(word)), "")
         if place == 1 and len(parts) == 2 and glued and path[-1] not in _DIRECTORIES:
             return f"/{glued}/{part.removeprefix(glued)}"
-    meant = {
-        part: word
-        for part in parts
-        if part not in (*said["folders"], "image") and (word := surely_meant(part, said["folders"]))
-    }
-    return "/".join(meant.get(part, part) for part in parts) if meant else ""
+    known = said["folders"]
+    meant = [part if part in (*known, "image") else surely_meant(part, known) or part for part in parts]
+    return "/".join(meant) if meant != parts else ""
 
 
 def _unlikely(path: Path, text: str) -> tuple[str, str]:
@@ -154,10 +147,8 @@ def _unlikely(path: Path, text: str) -> tuple[str, str]:
         return "it always fails", "write a program that succeeds, such as /bin/true, or leave it out"
     other = said["programs"].get(name)
     if other is not None and re.match(other["pattern"], program):
-        return (
-            f"{program} {other['lacks']}",
-            f"name {'the emulator' if name == 'kvm_path' else 'a script that speaks it'}",
-        )
+        wanted = "the emulator" if name == "kvm_path" else "a script that speaks it"
+        return f"{program} {other['lacks']}", f"name {wanted}"
     return "", ""
 
 
@@ -203,11 +194,7 @@ _NEWEST: Final = 20
 _TEXTS: Final = tuple(
     parameter.path for parameter in PARAMETERS if parameter.type in (Type.STRING, Type.LIST, Type.SET)
 )
-_WITH_FORM: Final = frozenset(
-    parameter.path
-    for parameter in PARAMETERS
-    if parameter.form or (parameter.reach in (Reach.FILE, Reach.PROGRAM) and parameter.path[-1] != "default_iallocator")
-)
+_WITH_FORM: Final = {parameter.path for parameter in PARAMETERS if parameter.form} | ({*FILES} - {_ALLOCATOR})
 """Texts that a rule of their own holds against a form, in which there is no word for nothing."""
 _OPEN: Final = frozenset(parameter.path for parameter in PARAMETERS if parameter.reach is Reach.ARGUMENTS) | frozenset(
     path for path in _TEXTS if path[-1] in ("kernel_args", "cpuid", "disk-custom", "net-custom", "reserved_lvs")

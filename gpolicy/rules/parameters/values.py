@@ -12,7 +12,7 @@ from gpolicy.checking.rule import Hit, Same, When, error, hit, information, see,
 from gpolicy.findings import NO_PLAN, REFUSED, Fix, Related, Span
 from gpolicy.ganeti import parameters
 from gpolicy.ganeti.expressible import RESET, InexpressibleError, checked
-from gpolicy.ganeti.releases import release_key, release_of
+from gpolicy.ganeti.releases import release_of
 from gpolicy.ganeti.vocabulary import GANETI_PORTS, INSTANCE_PORTS, Level, Path, Type, usual_ports
 from gpolicy.guessing import is_typing_slip
 from gpolicy.policy import edits
@@ -36,14 +36,7 @@ _ADDRESSES: Final = (
 _COUNTS: Final[tuple[Path, ...]] = (SPINDLE_COUNT, *shared.STRIPES, ("beparams", "vcpus"))
 _SSH: Final[Path] = ("ndparams", "ssh_port")
 _GLUSTER: Final[Path] = ("diskparams", "gluster", "port")
-_MIGRATION: Final[tuple[Path, ...]] = tuple(
-    ("hvparams", hypervisor, "migration_port") for hypervisor in ("kvm", "xen-hvm", "xen-pvm")
-)
-_USUAL_PORTS: Final = {
-    parameter.path: parameter.default
-    for parameter in parameters.PARAMETERS
-    if parameter.path in (_GLUSTER, *_MIGRATION)
-}
+_MIGRATION: Final = tuple(("hvparams", hypervisor, "migration_port") for hypervisor in ("kvm", "xen-hvm", "xen-pvm"))
 _USUAL_SSH: Final = 22
 _UIDS: Final[Path] = ("uid_pool",)
 _NOBODY: Final = 65534
@@ -53,9 +46,8 @@ _TWO_IDS: Final = 8  # digits: two IDs without the dash between them
 @cache
 def _unknown_in(version: str) -> frozenset[Path]:
     """Return the paths of all parameters that a release does not have."""
-    return frozenset(
-        parameter.path for parameter in parameters.PARAMETERS if not parameters.known_in(parameter, version)
-    )
+    unknown = (parameter for parameter in parameters.PARAMETERS if not parameters.known_in(parameter, version))
+    return frozenset(parameter.path for parameter in unknown)
 
 
 @error("GP101", stays=REFUSED)
@@ -66,7 +58,7 @@ def parameter_not_in_version(context: Context) -> Iterator[Hit]:
         parameter = parameters.parameter_at(leaf.path)
         if parameter is None or parameter.path not in unknown:
             continue
-        gone = bool(parameter.until) and release_key(context.version) >= release_key(parameter.until)
+        gone = bool(parameter.until) and context.is_since(parameter.until)
         when = f"it was removed in {parameter.until}" if gone else f"it comes with {parameter.since}"
         message = f"Ganeti {context.version} has no {leaf.dotted}: {when}"
         place, name = leaf.document.key_span(leaf.pointer), f"{leaf.path[0]} {leaf.path[-1]} of Ganeti"
@@ -77,7 +69,7 @@ def _words_of_release(context: Context) -> Iterator[Hit]:
     for table, has_it in ((parameters.WORDS_SINCE, True), (parameters.WORDS_UNTIL, False)):
         for (path, word), release in table.items():
             for declared, leaf in context.explicit_at(path):
-                if leaf.value != word or (release_key(context.version) >= release_key(release)) is has_it:
+                if leaf.value != word or context.is_since(release) is has_it:
                     continue
                 when = f"it comes with {release}" if has_it else f"it was removed in {release}"
                 message = f"Ganeti {context.version} knows no value {word!r} of {leaf.dotted}: {when}"
@@ -96,12 +88,11 @@ def access_inherit(context: Context) -> Iterator[Hit]:
 
 @error("GP102", stays=NO_PLAN)
 def not_expressible(context: Context) -> Iterator[Hit]:
-    unknown = _unknown_in(context.version)
     for declared in context.policy.objects:
         for leaf in context.leaves(declared).values():
             parameter = parameters.parameter_at(leaf.path)
             other = leaf.path in shared.IMAGES or (leaf.value is INHERIT and shared.is_access(leaf.path))
-            if parameter is None or other or parameter.path in unknown:
+            if parameter is None or other or parameter.path in _unknown_in(context.version):
                 continue  # another rule's matter
             if leaf.value is not INHERIT and parameter.type in _ALWAYS_EXPRESSIBLE:
                 continue
@@ -128,9 +119,8 @@ def port_range(context: Context) -> Iterator[Hit]:
     for declared, leaf in context.explicit_at(_SSH, _GLUSTER):
         if not 1 <= leaf.number <= 65535:
             message = f"{leaf.dotted} is {leaf.value}, which is not a TCP port"
-            hint = (
-                f"write the port that is meant, from 1 to 65535; the default is {shared.default_of(context, leaf.path)}"
-            )
+            default = shared.default_of(context, leaf.path)
+            hint = f"write the port that is meant, from 1 to 65535; the default is {default}"
             yield hit(declared, message, leaf.span, hint)
 
 
@@ -147,11 +137,8 @@ def count_below_one(context: Context) -> Iterator[Hit]:
 def override_repeats_cluster(context: Context) -> Iterator[Hit]:
     for group in context.groups:
         for path, leaf in context.leaves(group).items():
-            above = (
-                context.cluster_leaf(path)
-                if path[0] in parameters.INHERITED_FAMILIES and not shared.is_access(path)
-                else None
-            )
+            inherits = path[0] in parameters.INHERITED_FAMILIES and not shared.is_access(path)
+            above = context.cluster_leaf(path) if inherits else None
             if above is not None and above.value == leaf.value:
                 message = f"{leaf.dotted} equals the cluster's value, but will not follow it"
                 related = see(above.span, "the cluster's value")
@@ -186,7 +173,7 @@ def starts_no_instance_in_version(context: Context) -> Iterator[Hit]:
         if kind := re.match("(?:pc-)?q35|microvm", str(leaf.value)):
             message = f"Ganeti starts no instance with a machine of type {kind[0]}, which has no bus pci.0"
             yield hit(declared, message, leaf.span, "write a type such as pc-i440fx-7.2")
-    is_new = release_key(context.version) >= release_key("3.1")
+    is_new = context.is_since("3.1")
     for declared, leaf in context.explicit_at(parameters.kvm("disk_type")):
         if leaf.value in NO_DEVICE - (set() if is_new else {"pflash"}):
             message = f"Ganeti {context.version} starts no instance with disk_type {leaf.value}:"
@@ -238,7 +225,7 @@ def port_taken(context: Context) -> Iterator[Hit]:
             ("ssh", leaf.path != _SSH and port == (ssh.number if ssh is not None else _USUAL_SSH)),
         )
         user = next((user for user, is_so in users if user and is_so), GANETI_PORTS.get(int(port), ""))
-        usual = str(_USUAL_PORTS.get(leaf.path, ""))
+        usual = str(shared.default_of(context, leaf.path)) if leaf.path != _SSH else ""
         if user:
             message = f"{leaf.dotted} is {leaf.value}, a port of {user}"
             yield hit(declared, message, leaf.span, "write a port that nothing else on the nodes uses")
@@ -335,8 +322,7 @@ def stripes_beyond_volumes(context: Context) -> Iterator[Hit]:
 @information("GP129")
 def stripes_ignored(context: Context) -> Iterator[Hit]:
     for declared in context.cluster_and_groups:
-        leaf = context.own(declared, shared.STRIPES[0])
-        exclusive = context.exclusive(declared) if leaf is not None else None
+        leaf, exclusive = context.own(declared, shared.STRIPES[0]), context.exclusive(declared)
         if exclusive is not None and leaf is not None and leaf.number > 1:
             message = "stripes has no effect: with exclusive storage a disk is striped over all its volumes"
             yield hit(declared, message, leaf.span, "leave it out", see(exclusive.span, "exclusive storage is on here"))

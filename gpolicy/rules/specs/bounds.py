@@ -3,12 +3,12 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from gpolicy.checking.context import DISK_TEMPLATES, MINMAX, Context
+from gpolicy.checking.context import DISK_TEMPLATES, Context
 from gpolicy.checking.pairs import MAX_PAIRS, Pair, amount, as_written, nearest
 from gpolicy.checking.rule import Hit, When, error, hit, see, warning
 from gpolicy.findings import REFUSED, Related, Role, RuleParameter
 from gpolicy.ganeti.amounts import is_without_limit, sensible_ranges
-from gpolicy.ganeti.vocabulary import MAX_DISKS, MAX_NICS, SPEC_PARAMETERS
+from gpolicy.ganeti.vocabulary import MAX_DISKS, MAX_NICS, MINMAX, SPEC_PARAMETERS
 from gpolicy.policy.model import ClusterPolicy, Declared
 from gpolicy.printable import count
 from gpolicy.rules import number_meant
@@ -26,9 +26,8 @@ def spec_min_above_max(context: Context) -> Iterator[Hit]:
     for declared, pair in context.each_pair():
         above = [name for name in SPEC_PARAMETERS if pair.minimum[name] > pair.maximum[name]]
         if len(above) > 1 and all(pair.minimum[name] >= pair.maximum[name] for name in SPEC_PARAMETERS):
-            hint = "the smaller numbers belong under min"
-            at_min = pair.leaf.at(pair.index, "min")
-            yield hit(declared, f"{pair.title}: min and max are exchanged", at_min, hint)
+            message, hint = f"{pair.title}: min and max are exchanged", "the smaller numbers belong under min"
+            yield hit(declared, message, pair.leaf.at(pair.index, "min"), hint)
             continue
         for name in above:
             low, high = pair.written("min", name), pair.written("max", name)
@@ -46,11 +45,8 @@ def _end_meant(
     odd = {end: number_meant.out_of_line(pair, end, name, others) for end in written}
     is_clear = odd["min"][0] != odd["max"][0] or abs(odd["min"][1] - odd["max"][1]) >= number_meant.CLEARLY
     ends = [max(odd, key=odd.__getitem__)] if is_clear else [*odd]
-    meant = {
-        end: value
-        for end in ends
-        if (value := number_meant.bound_meant(context, declared, pair, end, name)) is not None
-    }
+    guesses = {end: number_meant.bound_meant(context, declared, pair, end, name) for end in ends}
+    meant = {end: value for end, value in guesses.items() if value is not None}
     end = next(iter(meant), ends[0]) if len(meant) == 1 else ends[0]
     exchanged = pair.with_bound("min", name, written["max"]).with_bound("max", name, written["min"])
     peers = [other for other in others if other.index >= 0]

@@ -1,11 +1,10 @@
 """GP211, GP212, GP222, GP223 and GP226: specs against what a node of the group can give, and one figure for many."""
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from math import ceil
+from operator import attrgetter
 from typing import Any, Final
 
 from gpolicy.checking.context import SPINDLE_COUNT, SPINDLE_RATIO, VCPU_RATIO, Context
@@ -23,6 +22,7 @@ _MANY_VOLUMES: Final = 4
 _ONE_DIGIT_MORE: Final = (8, 12)
 """How many times as large a number is that has a digit too many, roughly."""
 _GIB: Final = 1024
+_START: Final = attrgetter("file", "line", "column")
 _OTHER_UNIT: Final = 64
 """How many times too small a size is that has the wrong unit, at least."""
 _REPORTED: Final = 0.95
@@ -149,7 +149,9 @@ def spindle_use_beyond_ratio(context: Context) -> Iterator[Hit]:
         ratio, spindle_count = (in_force(context, declared, path) for path in (SPINDLE_RATIO, SPINDLE_COUNT))
         if ratio is None or spindle_count is None or spindle_count.number < 1 or context.exclusive(declared):  # GP107
             continue
-        spindles = max([*_counts_within(context, declared, spindle_count.number), *sets, *_observed(context, declared)])
+        hosts = context.members.hosts_in(declared) if isinstance(declared, GroupPolicy) else ()
+        own = [number for node in hosts if isinstance(number := node.own.get(SPINDLE_COUNT), int | float)]
+        spindles = max([*_counts_within(context, declared, spindle_count.number), *sets, *own])
         limit = ratio.number * spindles
         for pair in comparable(context.pairs(declared)):
             bound = next((end for end in ("min", "max") if pair.bound(end)["spindle-use"] > limit), None)
@@ -173,13 +175,6 @@ def _counts_within(context: Context, declared: Declared, own: float) -> Iterator
     yield from (count.number for count in counts if count is not None)
     if not is_cluster or context.members.has_undeclared_groups:
         yield own
-
-
-def _observed(context: Context, declared: Declared) -> Iterator[float]:
-    for node in context.members.hosts_in(declared) if isinstance(declared, GroupPolicy) else ():
-        spindle_count = node.own.get(SPINDLE_COUNT)
-        if isinstance(spindle_count, int | float):
-            yield spindle_count
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,14 +236,12 @@ def _hit(context: Context, span: Span, refusals: _Refusals, findings: list[Findi
     value = f" is {file.written(span)}" if file is not None else ""
     what = f"{refusals.figure.name}{value}{refusals.figure.note}"
     first = min(findings, key=lambda finding: finding.severity.rank)
-    names = [group.name for group in refusals.groups]
-    which = named("group", names)
+    which = named("group", [group.name for group in refusals.groups])
     message = f"{what}: by it {len(refusals.refused)} of {refusals.specs} sizes of {which} do not fit the"
     message += f" nodes as meant; {first.message}"
     meant = refusals.figure.meant
     hint = f"is {meant} meant? Else correct all these sizes" if meant else "correct this figure, or all these sizes"
-    related = tuple(item for item in first.related if item.span != span)
-    found = hit(refusals.groups[0], message, span, hint, related)
+    found = hit(refusals.groups[0], message, span, hint, tuple(item for item in first.related if item.span != span))
     return replace(found, finding=replace(found.finding, consequences=tuple(findings)))
 
 
@@ -269,11 +262,7 @@ def _pair_places(context: Context, group: GroupPolicy) -> list[Span]:
 
 def _around(place: Span | None, pairs: Sequence[Span]) -> Span | None:
     """Return the pair that a place lies within."""
-
-    def start(span: Span) -> tuple[str, int, int]:
-        return span.file, span.line, span.column
-
-    number = bisect_right(pairs, start(place), key=start) if place else 0
+    number = bisect_right(pairs, _START(place), key=_START) if place else 0
     pair = pairs[number - 1] if number else None
     return pair if place and pair and place.lies_within(pair) else None
 
@@ -317,11 +306,8 @@ def _judged(context: Context, policy: Policy, judges: Sequence[str]) -> list[Fin
 
 def _taking(context: Context, group: GroupPolicy) -> Iterator[_Figure]:
     """Yield the figures that take something from what a node of the group has."""
-    kept = (
-        *kept_by_node(context, group, "mem_node", "mem_hv"),
-        *kept_by_node(context, group, "cpu_node"),
-        *kept_disk(context, group),
-    )
+    of_hypervisor = (*kept_by_node(context, group, "mem_node", "mem_hv"), *kept_by_node(context, group, "cpu_node"))
+    kept = (*of_hypervisor, *kept_disk(context, group))
     yield from (_of_leaf(context, group, leaf, 0) for leaf in kept if leaf.number > 0)
     for path, usual in ((VCPU_RATIO, 1), (SPINDLE_RATIO, _SPINDLES_SHARED)):
         ratio = in_force(context, group, path)
@@ -343,8 +329,7 @@ def _of_leaf(context: Context, group: GroupPolicy, leaf: Leaf, value: int) -> _F
     leaves = {**owner.leaves, leaf.path: replace(leaf, value=value)}
     whole = group.hardware.figures.get("cpus" if leaf.path[-1] == "cpu_node" else "memory") if group.hardware else None
     is_usual = whole is not None and leaf.path[0] == "hv_state" and leaf.number * _USUALLY_KEPT <= whole.value
-    without = _changed(context.policy, group, owner, leaves=leaves)
-    return _Figure(leaf.dotted, leaf.span, without, is_usual=is_usual)
+    return _Figure(leaf.dotted, leaf.span, _changed(context.policy, group, owner, leaves=leaves), is_usual=is_usual)
 
 
 def _having(context: Context, group: GroupPolicy) -> Iterator[_Figure]:
@@ -377,8 +362,7 @@ def _having(context: Context, group: GroupPolicy) -> Iterator[_Figure]:
 
 def _changed(policy: Policy, group: GroupPolicy, owner: ClusterPolicy | GroupPolicy, **fields: Any) -> Policy:
     """Return the policy with `group` alone, and `owner` (the group, or the cluster) with other `fields`."""
-    alone = replace(policy, groups={group.name: group})
     changed = replace(owner, **fields)
     if isinstance(changed, GroupPolicy):
-        return replace(alone, groups={group.name: changed})
-    return replace(alone, cluster=changed)
+        return replace(policy, groups={group.name: changed})
+    return replace(policy, groups={group.name: group}, cluster=changed)

@@ -71,9 +71,8 @@ def spec_not_monotonic(context: Context) -> Iterator[Hit]:
                 name = more[0]
                 message = f"{smaller.title} is smaller than {larger.title}, but allows a greater {name}:"
                 message += f" {amount(name, smaller.maximum[name])}, not {amount(name, larger.maximum[name])}"
-                odd = [
-                    out_of_line(pair, "max", name, sizes_beside(context, declared, pair)) for pair in (smaller, larger)
-                ]
+                both = [(pair, sizes_beside(context, declared, pair)) for pair in (smaller, larger)]
+                odd = [out_of_line(pair, "max", name, beside) for pair, beside in both]
                 if odd[1] >= (odd[0][0], odd[0][1] + CLEARLY):
                     value = bound_meant(context, declared, larger, "max", name)
                     meant, at, hint = [value] if value is not None else [], larger, "raise the one, or lower the other"
@@ -176,8 +175,7 @@ def _reaches_far(pair: Pair, others: Sequence[Pair]) -> tuple[str, str, tuple[Re
     for name in FILLING:
         if pair.maximum[name] <= min(other.maximum[name] for other in others):
             continue  # the smallest often begins low on purpose
-        beside = [_reach(pair, other) for other in FILLING if other != name]
-        most = max(*reaches[name], *beside)
+        most = max(*reaches[name], *(_reach(pair, other) for other in FILLING if other != name))
         if most <= 2 and 1 <= _reach(pair, name) / 10 <= most:
             sizes = [amount(name, bound[name]) for bound in (pair.minimum, pair.maximum)]
             return name, f"{pair.title}: {name} goes from {sizes[0]} to {sizes[1]}, much further than all else", ()
@@ -273,12 +271,8 @@ def _touch(region: Mapping[str, tuple[int, int]], first: Pair, second: Pair) -> 
 
     That of memory, CPUs and disk, where they differ in these: in the other parameters most specs allow the same.
     """
-    differing = [
-        name
-        for name in region
-        if (first.minimum[name], first.maximum[name]) != (second.minimum[name], second.maximum[name])
-    ]
-    main = [name for name in differing if name in ("memory-size", "cpu-count", "disk-size")]
+    differing = [name for name in region if first.ends(name) != second.ends(name)]
+    main = [name for name in differing if name in FILLING]
     return all(
         region[name][0] == region[name][1]
         and (first.maximum[name] == second.minimum[name] or second.maximum[name] == first.minimum[name])

@@ -11,7 +11,7 @@ from gpolicy.checking.tags import HTOOLS, Tag
 from gpolicy.findings import RuleParameter
 from gpolicy.ganeti.vocabulary import Level
 from gpolicy.guessing import name_meant, rarer_slips
-from gpolicy.rules.shared import sizes_of
+from gpolicy.rules.shared import grouped, sizes_of
 from gpolicy.rules.tags import domains
 
 
@@ -100,15 +100,13 @@ def _almost_kept_apart(context: Context) -> Iterator[Hit]:
             if near in kept or (near and word not in in_use):
                 message = f"the tag {tag} keeps nothing apart, but {near}:… does"
                 message += ", which others of the test have" if near in kept else ""
-                yield hit(
-                    f"test/{scenario.name.value}", message, tags[tag], f"Did you mean `{near}{tag[len(word) :]}`?"
-                )
+                right = f"{near}{tag[len(word) :]}"
+                yield hit(f"test/{scenario.name.value}", message, tags[tag], f"Did you mean `{right}`?")
 
 
 def _dropped(context: Context, family: str, used: set[str]) -> str:
     """Return a suffix of a family that the cluster has and the policy leaves out, though tags of instances match it."""
-    declared = domains.suffixes(context.tags, family)
-    kept = {name.rstrip(":") for name in declared}  # with a closing colon or without one
+    kept = {name.rstrip(":") for name in domains.suffixes(context.tags, family)}  # with a closing colon or without one
     gone = sorted(name for name in domains.observed(context, family, all_of_them=True) if name.rstrip(":") not in kept)
     return next((name for name in gone if any(tag.startswith(name) for tag in used)), "")
 
@@ -126,16 +124,14 @@ def raw_prefix_short(context: Context, letters: float) -> Iterator[Hit]:
 def tag_almost_another(context: Context) -> Iterator[Hit]:
     domain_names = domains.domains_of_nodes(context)
     tags = [tag for tag in context.tags if ":" in tag.text and not tag.text.startswith((HTOOLS, "ganeti:"))]
-    prefixes = Counter(_prefix(tag.text) for tag in tags)
+    prefixes = Counter(tag.text.partition(":")[0] for tag in tags)
     prefixes.update(owned.prefix.rstrip(":") for owned in context.policy.owned if owned.prefix.endswith(":"))
     meant = {f"{word}:": f"{near}:" for word, near in rarer_slips(prefixes).items()}
-    texts: dict[str, Counter[str]] = {}
-    for tag in tags:
-        texts.setdefault(_prefix(tag.text), Counter())[tag.text] += 1
+    texts = grouped((tag.text.partition(":")[0], tag.text) for tag in tags)
     for uses in islice(texts.values(), 20):
-        meant |= rarer_slips(uses)
+        meant |= rarer_slips(Counter(uses))
     for tag in tags if meant else ():
-        prefix = _prefix(tag.text)
+        prefix = tag.text.partition(":")[0]
         near = meant.get(f"{prefix}:") or meant.get(tag.text)
         if near is None:
             continue
@@ -145,7 +141,3 @@ def tag_almost_another(context: Context) -> Iterator[Hit]:
             message = f"the tag {tag.text} is almost {shown}, which others of the policy have"
             right = tag.text.replace(f"{prefix}:", near, 1) if near.endswith(":") else near
             yield hit(tag.label, message, tag.span, f"Did you mean `{right}`?")
-
-
-def _prefix(text: str) -> str:
-    return text.partition(":")[0]

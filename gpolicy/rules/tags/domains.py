@@ -17,7 +17,7 @@ from gpolicy.policy.edits import fix, remove_entry
 from gpolicy.policy.model import RULES, Declared, GroupPolicy, NodeSetPolicy, matches, written_out
 from gpolicy.policy.source_file import Pointer, YamlDocument
 from gpolicy.printable import some
-from gpolicy.rules.shared import of_cluster
+from gpolicy.rules.shared import grouped, of_cluster
 
 _NODES: Final = read_data("forms.toml")["nodes"]
 OF_NODES: Final = frozenset(_NODES["housings"] + _NODES["power"])
@@ -129,9 +129,8 @@ def in_two(context: Context, names: Collection[str], hint: str = "") -> Iterator
 def _narrowed(context: Context, nodes: set[str], domain: str) -> _Beside | None:
     """Return the only set with tags of a domain whose pattern, if narrower, would leave just these nodes out."""
     found: list[_Beside] = []
-    about = (
-        item for item in context.policy.node_sets if any(tag.value.startswith(f"{domain}:") for tag in item.tags or ())
-    )
+    begin = f"{domain}:"
+    about = (item for item in context.policy.node_sets if any(tag.value.startswith(begin) for tag in item.tags or ()))
     for owner in about:
         for entry in owner.nodes:
             left, ranges = {*(written_out(entry.value) or ())} - nodes, _RANGE.findall(entry.value)
@@ -244,11 +243,9 @@ def misspelt_domains(context: Context) -> set[str]:
     """
     prefixes = Counter(text.partition(":")[0] for text in declared_node_tags(context) if ":" in text)
     several = [prefix for prefix, times in prefixes.items() if times > 1]
-    return {
-        name
-        for name, tag in domains_of_nodes(context).items()
-        if tag is not None and name.partition(":")[0] not in prefixes and closest(name, several, CLOSE) is not None
-    }
+    declared = (name for name, tag in domains_of_nodes(context).items() if tag is not None)
+    without_node = (name for name in declared if name.partition(":")[0] not in prefixes)
+    return {name for name in without_node if closest(name, several, CLOSE) is not None}
 
 
 def without_tag(context: Context, tag: Tag) -> Fix | None:
@@ -308,9 +305,7 @@ class Names:
     def __init__(self, names: Iterable[str]) -> None:
         self.known = frozenset(names)
         self._sorted = sorted(self.known)
-        self._by_lower: dict[str, list[str]] = {}
-        for name in self._sorted:
-            self._by_lower.setdefault(name.lower(), []).append(name)
+        self._by_lower = grouped((name.lower(), name) for name in self._sorted)
         self._meant: dict[str, str] = {}
 
     def meant(self, written: str) -> str:

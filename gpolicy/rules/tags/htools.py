@@ -12,12 +12,12 @@ from gpolicy.checking.context import Context
 from gpolicy.checking.rule import Hit, When, error, hit, see, warning
 from gpolicy.checking.tags import HTOOLS, Tag, TaggedNode
 from gpolicy.findings import REFUSED, Related, Role, Span, copied
-from gpolicy.ganeti.releases import release_key
 from gpolicy.ganeti.vocabulary import TAG_FAMILIES, Level
 from gpolicy.guessing import Guesses, did_you_mean, is_one_slip
 from gpolicy.policy import edits
 from gpolicy.policy.model import OwnedPrefix
 from gpolicy.printable import listed, some
+from gpolicy.rules.shared import grouped
 from gpolicy.rules.tags import domains
 
 _LONGEST_TAG: Final = 128
@@ -27,6 +27,8 @@ _STANDBY: Final = "htools:standby:"
 _OF_TOOLS: Final = (f"{_REPAIR}pending:", f"{_REPAIR}result:", f"{_STANDBY}auto")
 _SEPARATORS: Final = re.compile(r"[^A-Za-z]")
 _FAMILIES: Final = (*(prefix.rstrip(":") for prefix in TAG_FAMILIES.values()), _STANDBY.rstrip(":"))
+_Kind = tuple[frozenset[str], ...]
+"""The tags of migration of some nodes, and those of each failure domain."""
 _RAW: Final = ("iextags", "desiredlocation")
 """Families that are compared with the beginning of instance tags as they are."""
 
@@ -57,8 +59,7 @@ def htools_tag_unknown(context: Context) -> Iterator[Hit]:
 
 def _misspelt_family(tag: Tag) -> tuple[str, str]:
     """Return what the tag begins with in place of a family, and the family that must be meant (or nothing for each)."""
-    run_together = _run_together(tag.text)
-    if run_together[0]:
+    if (run_together := _run_together(tag.text))[0]:
         return run_together
     first, _, rest = tag.text.partition(":")
     begin = f"{first}:{rest.partition(':')[0]}" if rest else first
@@ -101,21 +102,16 @@ def tag_of_tool(context: Context) -> Iterator[Hit]:
             yield hit(tag.label, message, tag.span, "leave it out of the policy", fix=domains.without_tag(context, tag))
     for rules in context.policy.tag_rules:
         for owned in rules.owns:
-            if is_of_tool(owned.value):
-                covered = next(text for text in _OF_TOOLS if _covers(owned.value.prefix, text))
+            if covered := of_tool(owned.value):
                 message = f"owning {owned.value.prefix} would remove tags {covered}… that belong to a tool"
                 yield hit("cluster", message, owned.span, "own a narrower prefix")
 
 
-def is_of_tool(owned: OwnedPrefix) -> bool:
-    """Return whether an owned prefix covers tags that a tool sets and removes itself."""
-    covered = [text for text in _OF_TOOLS if _covers(owned.prefix, text)]
+def of_tool(owned: OwnedPrefix) -> str:
+    """Return the first of the tags that a tool sets and removes itself which an owned prefix covers; or nothing."""
+    covered = [text for text in _OF_TOOLS if text.startswith(owned.prefix) or owned.prefix.startswith(text)]
     standby_only = covered == [_OF_TOOLS[2]] and Level.NODE not in owned.levels
-    return bool(covered) and not standby_only
-
-
-def _covers(prefix: str, tag: str) -> bool:
-    return tag.startswith(prefix) or prefix.startswith(tag)
+    return covered[0] if covered and not standby_only else ""
 
 
 @warning("GP509")
@@ -157,9 +153,7 @@ def autorepair_unknown(context: Context) -> Iterator[Hit]:
 
 @warning("GP511")
 def tag_not_in_version(context: Context) -> Iterator[Hit]:
-    if release_key(context.version) >= (2, 16):
-        return
-    for tag in context.tags:
+    for tag in context.tags if not context.is_since("2.16") else ():
         if tag.family in ("nlocation", "desiredlocation"):
             message = f"Ganeti {context.version} does not read {TAG_FAMILIES[tag.family]}…"
             yield hit(tag.label, message, tag.span, "it needs 2.16 or later")
@@ -236,10 +230,10 @@ def owned_prefix_reach(context: Context) -> Iterator[Hit]:
                 message, hint = f"{prefix} is owned twice", "remove one of the two"
                 yield hit("cluster", message, owned.span, hint, missing=copied(owned.span, before))
             seen[prefix] |= levels
-            if HTOOLS.startswith(prefix) and Level.CLUSTER in levels and not is_of_tool(owned.value):
+            if HTOOLS.startswith(prefix) and Level.CLUSTER in levels and not of_tool(owned.value):
                 message = f"owning {prefix} removes every rule of htools that the policy does not declare"
                 yield hit("cluster", message, owned.span, "own families: iextags, nlocation, …")
-            elif not prefix.endswith(":") and not is_of_tool(owned.value):
+            elif not prefix.endswith(":") and not of_tool(owned.value):
                 gone = sorted(tag for tag in live - kept if Level.CLUSTER in levels and tag.startswith(prefix))
                 message = f"owning {prefix} removes every tag that starts with it, such as {(*gone, f'{prefix}x:…')[0]}"
                 keep = f", and declare {some(gone, 3)} if that is to stay" if gone else ""
@@ -411,9 +405,7 @@ def domains_leave_none(context: Context) -> Iterator[Hit]:
     for_others = {item.span for found in context.found_with(Role.LACKS_TAG) for item in found.finding.related}
     for group in context.groups:
         nodes = context.tagged_nodes.get(group.name, ()) if domains.has_mirrors(context, group) else ()
-        kinds: dict[tuple[frozenset[str], ...], list[TaggedNode]] = {}
-        for node in nodes:
-            kinds.setdefault((_migration_tags(node, migration), *(node.of(name) for name in failure)), []).append(node)
+        kinds = grouped(((_migration_tags(node, migration), *map(node.of, failure)), node) for node in nodes)
         if len(kinds) > 300:  # too many to compare each with each
             continue
         alone = [node for kind, alike in kinds.items() if _is_left_alone(kind, kinds, allowed) for node in alike]
@@ -427,11 +419,7 @@ def domains_leave_none(context: Context) -> Iterator[Hit]:
             yield hit(label, message, span, "spread the tags so that they cross, or remove a domain", related)
 
 
-def _is_left_alone(
-    kind: tuple[frozenset[str], ...],
-    kinds: dict[tuple[frozenset[str], ...], list[TaggedNode]],
-    allowed: set[tuple[str, ...]],
-) -> bool:
+def _is_left_alone(kind: _Kind, kinds: dict[_Kind, list[TaggedNode]], allowed: set[tuple[str, ...]]) -> bool:
     """Return whether each domain leaves others for nodes with these tags, but all together none."""
     moving, *places = kind
     others = [other for other, alike in kinds.items() if other != kind or len(alike) > 1]

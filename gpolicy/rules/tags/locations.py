@@ -1,9 +1,6 @@
 """GP5xx: failure domains, desired locations ("Improving location awareness of Ganeti"), and owned prefixes of tags."""
 
-from __future__ import annotations
-
 import re
-from collections import defaultdict
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Final
@@ -16,9 +13,10 @@ from gpolicy.ganeti.vocabulary import TAG_FAMILIES, Level
 from gpolicy.guessing import did_you_mean_one_of
 from gpolicy.policy.model import unlikely
 from gpolicy.printable import listed, named
-from gpolicy.rules.shared import groups_of_nodes, is_closed, unknown_in_sets
+from gpolicy.rules.shared import grouped, groups_of_nodes, is_closed, unknown_in_sets
 from gpolicy.rules.tags import domains
 
+_Nodes = tuple[TaggedNode, ...]
 _MOST_GROUPS: Final = 6  # named in one message
 _SHARED: Final = "tag the nodes by what they really share"
 
@@ -42,14 +40,11 @@ def desired_location_without_domain(context: Context) -> Iterator[Hit]:
 def failure_domain_undivided(context: Context) -> Iterator[Hit]:
     places = list(_domains_of_groups(context))
     values: dict[str, set[frozenset[str]]] = {}  # of all nodes, by domain
-    of_domain: dict[str, list[tuple[str, TaggedNode]]] = defaultdict(list)
-    for group, each in context.tagged_groups.items():
-        for name in each.domains:
-            of_domain[name].append((group, each))
+    of_domain = grouped((name, (group, each)) for group, each in context.tagged_groups.items() for name in each.domains)
     for name, tag in domains.domains_of(context, "nlocation").items() if context.state is None else ():
         there = context.tagged_by_domain.get(name, [])
         twice = {item for node in there if len(node.of(name)) > 1 for item in node.of(name)}
-        groups = of_domain[name]
+        groups = of_domain.get(name, [])
         if len(groups) < len(context.tagged_groups):
             values[name] = {frozenset()}
         for group, each in groups:  # of nodes in two rooms GP528 knows more
@@ -74,9 +69,7 @@ def failure_domain_undivided(context: Context) -> Iterator[Hit]:
         yield hit(label, message, span, asked or f"{_SHARED}, or remove the domain", related)
 
 
-def _copied(
-    nodes: tuple[TaggedNode, ...], domain: str, tag: str
-) -> tuple[tuple[str, Span] | None, str, tuple[Related, ...]]:
+def _copied(nodes: _Nodes, domain: str, tag: str) -> tuple[tuple[str, Span] | None, str, tuple[Related, ...]]:
     """Return where a node set most likely has the tag of another one, with a question and the place of that other one.
 
     Its name says another value of the domain.
@@ -108,15 +101,13 @@ def _places_mirrors(context: Context, name: str) -> bool:
 @warning("GP520", When.MORE_WITH_STATE | When.WHOLE, role=Role.LACKS_TAG)
 def failure_domain_incomplete(context: Context) -> Iterator[Hit]:
     slips = [nodes for nodes in context.policy.node_sets if any(unlikely(entry.value) for entry in nodes.nodes)]
-    unknown = unknown_in_sets(context, context.state.nodes if context.state else None)
-    slips += [nodes for nodes, _ in unknown]
+    slips += [nodes for nodes, _ in unknown_in_sets(context, context.state.nodes if context.state else None)]
     slips += [nodes for nodes in context.policy.node_sets if not nodes.nodes and not nodes.groups]
     # their tags may be meant for the node that lacks them
     meant = {begin for nodes in slips for tag in nodes.tags or () for begin in domains.begins_of(tag.value)}
     failure = domains.domains_of(context, "nlocation")
-    upgrades = {
-        begin for pair in domains.allowed_migrations(context) for tag in pair for begin in domains.begins_of(tag)
-    }
+    moving = {tag for pair in domains.allowed_migrations(context) for tag in pair}
+    upgrades = {begin for tag in moving for begin in domains.begins_of(tag)}
     at_place: dict[tuple[str, str, int], tuple[Span | None, list[_Lacking]]] = {}
     migration = (item for item in _domains_of_groups(context, "migration") if item[0] not in failure)
     homes = context.once(groups_of_nodes)
@@ -126,10 +117,8 @@ def failure_domain_incomplete(context: Context) -> Iterator[Hit]:
         """Return whether a node has a tag that GP522 takes for a mistyped one of a domain."""
         nonlocal left
         left -= len(node.tags)
-        names = domains.Names([domain])
-        return left > 0 and any(
-            place is not None and domains.why_almost(tag, names) for tag, place in node.tags.items()
-        )
+        names, declared = domains.Names([domain]), (tag for tag, place in node.tags.items() if place is not None)
+        return left > 0 and any(domains.why_almost(tag, names) for tag in declared)
 
     for domain, tag, group, nodes in (*_domains_of_groups(context), *migration):
         if domain in meant or (domain not in failure and domain not in upgrades):
@@ -139,20 +128,16 @@ def failure_domain_incomplete(context: Context) -> Iterator[Hit]:
         having = [node for node in nodes if node.of(domain) and not homes.get(node.name, ())[1:]]  # else GP611
         like_others = len(having) >= least
         if not like_others:
-            without = tuple(name for name in without if domain in failure and _is_in_now(context, name, domain))
+            is_kept = domain in failure and any(node.of(domain) for node in context.all_tagged)  # by others
+            without = tuple(name for name in without if is_kept and _tags_now(context, name, domain))
         had = _tags_now(context, without[0], domain) if without else []
-        is_slip = len(without) == 1 and like_others
-        slip = domains.list_meant(context, without[0], domain, had) if is_slip else None
+        slip = domains.list_meant(context, without[0], domain, had) if len(without) == 1 and like_others else None
         is_twice = domains.is_place(context, domain) and any(len(node.of(domain)) > 1 for node in nodes)
         if without and not (slip and is_twice):  # else GP528 says it
-            label, span = _place(nodes, domain, tag)
             other = _other_domain(nodes, without)
-            if other in failure or other in upgrades:
-                other = ""
-            if other:
-                label, span = _place(tuple(node for node in nodes if node.name in without), other, tag)
-            if slip is not None:
-                label, span = slip[0].label, slip[1]
+            other = "" if other in failure or other in upgrades else other
+            about = tuple(node for node in nodes if node.name in without) if other else nodes
+            label, span = (slip[0].label, slip[1]) if slip else _place(about, other or domain, tag)
             key = (label, span.file if span else "", span.line if span else 0)
             own = [tag.span for tag in (slip[0].tags if slip else None) or () if tag.value.startswith(f"{domain}:")]
             related = tuple(Related(place, "the tag that it gives") for place in own)
@@ -169,7 +154,7 @@ def failure_domain_incomplete(context: Context) -> Iterator[Hit]:
         yield hit(label, _lacking_words(lacking), span, hint, lacking[0].related)
 
 
-def _other_domain(nodes: tuple[TaggedNode, ...], without: tuple[str, ...]) -> str:
+def _other_domain(nodes: _Nodes, without: tuple[str, ...]) -> str:
     """Return what the tags of the nodes without a domain begin with, where only theirs do; nothing where none does."""
     lacking = [set(node.domains) for node in nodes if node.name in without]
     rest = (set(node.domains) for node in nodes if node.name not in without)
@@ -214,11 +199,6 @@ def _lacking_words(lacking: list[_Lacking]) -> str:
     return f"{', '.join(parts)}, unlike {unlike}"
 
 
-def _is_in_now(context: Context, node: str, domain: str) -> bool:
-    """Return whether a node of the cluster has a tag of a domain, which other nodes keep."""
-    return _tags_now(context, node, domain) != [] and any(other.of(domain) for other in context.all_tagged)
-
-
 def _tags_now(context: Context, node: str, domain: str) -> list[str]:
     """Return the tags of a domain that a node of the cluster has."""
     now = context.observed.nodes.get(node)
@@ -252,16 +232,14 @@ def places_without_domain(context: Context) -> Iterator[Hit]:
         yield hit("cluster", message, owned.span, f"write `failure_domains: [{', '.join(names)}]`, or do not own them")
 
 
-def _domains_of_groups(
-    context: Context, family: str = "nlocation"
-) -> Iterator[tuple[str, Tag | None, str, tuple[TaggedNode, ...]]]:
+def _domains_of_groups(context: Context, family: str = "nlocation") -> Iterator[tuple[str, Tag | None, str, _Nodes]]:
     """Yield each domain of a family with each group whose nodes are known, and the declared tag (None: observed)."""
     names = domains.domains_of(context, family)
     for group, nodes in context.tagged_nodes.items() if names else ():
         yield from ((domain, tag, group, nodes) for domain, tag in names.items())
 
 
-def _place(nodes: tuple[TaggedNode, ...], domain: str, tag: Tag | None) -> tuple[str, Span | None]:
+def _place(nodes: _Nodes, domain: str, tag: Tag | None) -> tuple[str, Span | None]:
     """Return the object and the place that a finding about a domain is shown at: a declared node tag, else the rule."""
     for node in nodes:
         for text in sorted(node.of(domain)):
