@@ -5,17 +5,16 @@ parameters, forms of texts, groups with exclusive storage.
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, TypeVar, cast
 
 from gpolicy.checking.context import EXCLUSIVE_STORAGE, Context
 from gpolicy.checking.rule import Hit, hit, see
 from gpolicy.data import read_data
-from gpolicy.findings import ALMOST, NODES_LIKE, Located, Related, Role, Span
+from gpolicy.findings import ALMOST, Located, Related, Role, Span
 from gpolicy.ganeti.parameters import PARAMETERS, default_in, parameter_at
 from gpolicy.ganeti.vocabulary import MINMAX, Level, Path, Reach, Type, Value
-from gpolicy.guessing import MOST_GUESSES, closest, did_you_mean_one_of, name_meant
+from gpolicy.guessing import did_you_mean_one_of, name_meant
 from gpolicy.light_dataclasses import dataclass
 from gpolicy.policy import model
 from gpolicy.policy.model import ClusterPolicy, Declared, GroupPolicy, Leaf, NodeSetPolicy
@@ -177,7 +176,6 @@ RANGES: Final[dict[str, tuple[int, int, str]]] = read_data("drbd.toml")["ranges"
 """Least and greatest value that DRBD 8.3 and 8.4 take (drbdsetup(8))."""
 _LONGEST: Final = 4096
 _WORD: Final = re.compile(r"[\w.-]++")
-_NUMBERS: Final = re.compile(r"\[[^][]*+\]|[\d*?]++")
 
 
 def conflict(context: Context, declared: ClusterPolicy | GroupPolicy, message: str, hint: str, *values: InForce) -> Hit:
@@ -328,27 +326,6 @@ def moved(context: Context, nodes: Iterable[str]) -> tuple[Related, ...]:
     return next(places, ())
 
 
-def almost_in_group(context: Context, name: str) -> tuple[Related, ...]:
-    """Return the list of a group that has almost a node which others name, where no node set names one of the list."""
-    in_sets = {each for nodes in context.policy.node_sets for each in _written_out(nodes.nodes)}
-    entries = [entry for group in context.groups for entry in group.nodes or ()]
-    for entry in entries if len(entries) <= MOST_GUESSES else ():
-        names = _written_out([entry])
-        near = closest(name, names) if in_sets and in_sets.isdisjoint(names) else None
-        if near is not None and nodes_like(near) != nodes_like(name):
-            return see(entry.span, ALMOST)
-    return ()
-
-
-def _written_out(entries: Iterable[Located[str]]) -> list[str]:
-    return [name for entry in entries for name in model.written_out(entry.value) or ()]
-
-
-def nodes_like(name: str) -> str:
-    """Return what is missing where a node or a pattern of nodes is unknown: all that differ in numbers only."""
-    return f"{NODES_LIKE}{_NUMBERS.sub('#', name)}" if name else ""
-
-
 def is_access(path: Path) -> bool:
     """Return whether a path is an access mode of a disk template."""
     return path[0] == "diskparams" and path[-1] == "access"
@@ -375,73 +352,6 @@ def exclusive_groups(context: Context) -> Iterator[tuple[GroupPolicy, Leaf, mode
         exclusive = context.exclusive(group)
         if exclusive is not None and group.hardware is not None:
             yield group, exclusive, group.hardware
-
-
-ALL_THAT_COME: Final = re.compile("-9|[a-z]-[a-z]|!")
-"""What makes a set of letters in a pattern about all nodes that come."""
-
-
-def unknown_in_sets(
-    context: Context, live: Iterable[str] | None = None
-) -> Iterator[tuple[NodeSetPolicy, list[Located[str]]]]:
-    """Yield the node sets that name nodes which no group has, with these names; none where that is not known.
-
-    `live` are the nodes of the cluster; without them those of the policy's groups count.
-    """
-    entries = [entry.value for group in context.groups for entry in group.nodes or ()]
-    if not context.policy.node_sets:
-        return
-    if live is not None:
-        known = _Known(list(live))
-    elif entries and all(group.nodes is not None for group in context.groups) and not any(map(model.unlikely, entries)):
-        known = _Known(entries)
-    else:
-        return  # the node may be one that a pattern with a slip means
-    for nodes in context.policy.node_sets:
-        likely = (entry for entry in nodes.nodes if not model.unlikely(entry.value))  # else GP612
-        unknown = []
-        for entry in likely:
-            absent = known.absent(entry.value) if live is None else []  # else GP606
-            unknown += [Located(name, entry.span) for name in absent]
-            unknown += [entry] if not absent and not known.may_have(entry.value) else []
-        if unknown:
-            yield nodes, unknown
-
-
-class _Known:
-    """The nodes that groups name: definite names, in order, and the patterns that are not definite."""
-
-    def __init__(self, entries: list[str]) -> None:
-        definite = {entry: model.written_out(entry) for entry in dict.fromkeys(entries)}
-        self._entries = definite.keys()
-        self._definite = {name for names in definite.values() for name in names or ()}
-        self._names = sorted(self._definite)
-        patterns = [entry for entry, names in definite.items() if names is None]
-        self._patterns = {pattern: model.ends(pattern) for pattern in patterns}
-
-    def absent(self, entry: str) -> list[str]:
-        """Return the names that a pattern lists and no group has; none where it is about all nodes that come."""
-        is_list = model.is_glob(entry) and not self._patterns and not ALL_THAT_COME.search(entry)
-        names = (model.written_out(entry) or []) if is_list else []
-        absent = [name for name in names if name not in self._definite]
-        return absent if len(absent) < len(names) else []
-
-    def may_have(self, entry: str) -> bool:
-        """Return whether a node that `entry`, a name or a pattern, stands for may be in a group."""
-        if entry in self._entries or any(model.matches(pattern, entry) for pattern in self._patterns):
-            return True
-        begin, end = model.ends(entry)
-        if not model.is_glob(entry):
-            return entry in self._definite
-        place = bisect_left(self._names, begin)
-        while place < len(self._names) and self._names[place].startswith(begin):
-            if model.matches(entry, self._names[place]):
-                return True
-            place += 1
-        return any(
-            (first.startswith(begin) or begin.startswith(first)) and (last.endswith(end) or end.endswith(last))
-            for first, last in self._patterns.values()
-        )
 
 
 def with_lost_digit(context: Context, number: InForce) -> str:

@@ -18,7 +18,8 @@ from gpolicy.guessing import closest
 from gpolicy.policy.files import relative_path
 from gpolicy.policy.model import INHERIT, Declared, Leaf, Policy, ends, is_glob, matches, written_out
 from gpolicy.printable import listed, some
-from gpolicy.rules.shared import nodes_like, repeated
+from gpolicy.rules.node_lists import nodes_like
+from gpolicy.rules.shared import repeated
 
 _MOST_PATTERNS: Final = 50
 """Patterns with * or ? that are compared with the names of other clusters."""

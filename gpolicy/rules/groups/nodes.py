@@ -16,8 +16,9 @@ from gpolicy.policy import edits
 from gpolicy.policy.model import WILDCARD, Declared, GroupPolicy, ends, is_glob, matches, unlikely, written_out
 from gpolicy.printable import some
 from gpolicy.resolve.desired import NO_NODE, glob_beginning
-from gpolicy.rules.shared import ALL_THAT_COME, almost_in_group, grouped, nodes_like, repeated, unknown_in_sets
-from gpolicy.rules.tags.domains import digits_meant, list_meant, lists_of_nodes, patterns_beside
+from gpolicy.rules import node_lists
+from gpolicy.rules.node_lists import ALL_THAT_COME, digits_meant, list_meant, lists_of_nodes, unknown_in_sets
+from gpolicy.rules.shared import grouped, repeated
 
 _BRACKETS: Final = re.compile(r"\[[^][]*+\]")
 MOST_LOOKED_AT: Final = 1_000_000
@@ -112,12 +113,12 @@ def _just_missed(
     listed = [entry for entry in entries if not is_glob(entry.value)]
     homes = [home.group for entry in listed if (home := wanted.get(entry.value)) and home.group]
     is_whole = 2 * len(left) <= len(nodes) and [home.value for home in homes] == [group.name] * len(listed)
-    by_number = {nodes_like(entry.value): entry for entry in listed if is_whole}
+    by_number = {node_lists.nodes_like(entry.value): entry for entry in listed if is_whole}
     ranges = [entry for entry in entries if "[" in entry.value]
     near: dict[Located[str], list[str]] = {}
     for name in left:
         wide = (entry for entry in ranges if matches(_BRACKETS.sub("*", entry.value), name))
-        if (entry := next(wide, by_number.get(nodes_like(name)))) is not None:
+        if (entry := next(wide, by_number.get(node_lists.nodes_like(name)))) is not None:
             near.setdefault(entry, []).append(name)
     return near
 
@@ -175,7 +176,7 @@ def _overlaps(
             hint = f"is {meant} meant? Else {hint}"
         hint = "leave it out of one of the two: was it copied?" if place.value == entry.value else hint
         widest = place.value if uses[wide] > 1 else min(entry.value, place.value, key=len)
-        missing = nodes_like(copied) or f"within {widest}"
+        missing = node_lists.nodes_like(copied) or f"within {widest}"
         hint = f"is {copied} meant? Node sets name such nodes, and no group does. Else {hint}" if copied else hint
         yield hit(other, f"{both}{about}", place.span, hint, see(entry.span, f"{one.name} is here"), missing=missing)
 
@@ -218,14 +219,14 @@ def _named_elsewhere(context: Context, entries: Sequence[tuple[Declared, Located
             other, place = named[twice]
             message = f"{twice} is in {other.title}, and {entry.value} of {group.title} takes it in as well"
             missing, hint = f"within {entry.value}", "leave it out of one of the two"
-            beside = context.once(patterns_beside)[1].get(twice, ())
+            beside = context.once(node_lists.patterns_beside)[1].get(twice, ())
             shorter = next((meant for _, span, meant in beside if span == entry.span), "")
             ends = (group, entry.span), (other, place.span)
             stems = {LETTERS.findall(item.value)[0] for owner, item in entries if owner is other}
             lost = [name for each in stems for name in context.once(_without_group).get(each, ())]
             (owner, span), (also, there) = ends if shorter and len(lost) != 1 else reversed(ends)
             if len(lost) == 1:
-                shorter, missing = lost[0], nodes_like(lost[0])
+                shorter, missing = lost[0], node_lists.nodes_like(lost[0])
             hint = f"is {shorter} meant? Else {hint}" if shorter else hint
             yield hit(owner, message, span, hint, see(there, f"{also.name} is here"), missing=missing)
 
@@ -322,7 +323,7 @@ def node_domain_mistyped(context: Context) -> Iterator[Hit]:
         if entry.value in meant and not unlikely(entry.value):
             domain, right = meant[entry.value]
             message = f"{entry.value} is in another domain than other nodes, {domain}"
-            missing = nodes_like(right if declared.level is Level.GROUP else entry.value)
+            missing = node_lists.nodes_like(right if declared.level is Level.GROUP else entry.value)
             yield hit(declared, message, entry.span, f"Did you mean `{right}`?", missing=missing)
     yield from _cluster_name(context, names)
     yield from _first_letters(context)
@@ -362,7 +363,7 @@ def _first_letters(context: Context) -> Iterator[Hit]:
         if len(known) == 1 and stem not in of_group and group.name.lower() not in entry.value:
             right = entry.value.replace(stem, known[0], 1)
             message = f"the name of {entry.value} is almost that of its group or of other nodes"
-            yield hit(group, message, entry.span, f"Did you mean `{right}`?", missing=nodes_like(right))
+            yield hit(group, message, entry.span, f"Did you mean `{right}`?", missing=node_lists.nodes_like(right))
 
 
 def _fitting_no_set(context: Context, found: Container[str]) -> Iterator[Hit]:
@@ -373,10 +374,10 @@ def _fitting_no_set(context: Context, found: Container[str]) -> Iterator[Hit]:
     for group, entry in entries if len(unknown) > 1 and len(entries) * len(named) <= MOST_LOOKED_AT else ():
         meant = {name: node_meant(entry.value, name) for name in sorted(unknown)}
         right = next((glob for name, glob in meant.items() if glob and matches(glob, name)), "")
-        alike = [name for name in unknown if nodes_like(name) == nodes_like(right)]
+        alike = [name for name in unknown if node_lists.nodes_like(name) == node_lists.nodes_like(right)]
         if len(alike) > 1 and not any(matches(entry.value, name) for name in named):
             message = f"{entry.value} fits none of {some(sorted(alike), 2)}, which are in no group"
-            yield hit(group, message, entry.span, f"is {right} meant?", missing=nodes_like(right))
+            yield hit(group, message, entry.span, f"is {right} meant?", missing=node_lists.nodes_like(right))
 
 
 def _domains_meant(context: Context, entries: list[str]) -> dict[str, tuple[str, str]]:
@@ -422,30 +423,28 @@ def node_in_no_group(context: Context) -> Iterator[Hit]:
         for entry in group.nodes or ()
         if not is_glob(entry.value) and entry.value not in in_sets
     }
-    guesses = MOST_GUESSES
     reported = set[Span]()
-    for nodes, unknown in unknown_in_sets(context):
+    for number, (nodes, unknown) in enumerate(unknown_in_sets(context)):
         first = unknown[0].value
         slip = list_meant(context, first) if len(unknown) == 1 else None
-        if slip is not None and slip[0].level is Level.GROUP:
+        if slip is not None and slip.owner.level is Level.GROUP:
             group, span, question = slip
             message = f"{group.title} stops short of {first}, which {nodes.title} names, and no group does"
             if span not in reported:
                 related = see(unknown[0].span, "it is named here")
-                yield hit(group, message, span, question, related, missing=nodes_like(first))
+                yield hit(group, message, span, question, related, missing=node_lists.nodes_like(first))
             reported.add(span)
             continue
         what = "what it matches is" if is_glob(first) else "it is"
-        missing = nodes_like(first)
+        missing = node_lists.nodes_like(first)
         if len(unknown) > 1:
             first, what = f"{first} and {len(unknown) - 1} more of this set", "they are"
         message = f"{first}: {what} in no group of the policy"
         hint = "correct the name, or add the node to its group"
-        hint = f"{slip[2]} Else add the node to its group" if slip is not None else hint
-        near = name_meant(unknown[0].value, only_here) if guesses > 0 else None
-        guesses -= 1
+        hint = f"{slip.question} Else add the node to its group" if slip is not None else hint
+        near = name_meant(unknown[0].value, only_here) if number < MOST_GUESSES else None
         hint = f"is {right} meant?" if (right := digits_meant(context, unknown[0].value)) else hint
         if near is not None:
             hint = f"Did you mean `{near}`? Or is it the group that misspells the name? Write the same in both"
-        related = (only_here[near],) if near else almost_in_group(context, unknown[0].value)
+        related = (only_here[near],) if near else node_lists.almost_in_group(context, unknown[0].value)
         yield hit(nodes, message, unknown[0].span, hint, related, missing=missing)

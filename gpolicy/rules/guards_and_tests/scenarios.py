@@ -13,16 +13,8 @@ from gpolicy.guessing import MOST_GUESSES, MOST_KNOWN, did_you_mean_one_of, name
 from gpolicy.policy.model import GroupPolicy, Hardware, is_glob, matches, promised_nodes, unlikely, written_out
 from gpolicy.policy.scenario import Action, Number, Scenario, SimulatedGroup
 from gpolicy.printable import count, listed, some
-from gpolicy.rules.shared import (
-    almost_in_group,
-    forgotten_base,
-    nodes_like,
-    of_cluster,
-    repeated,
-    sizes_of,
-    unknown_group,
-    unknown_spec,
-)
+from gpolicy.rules.node_lists import almost_in_group, nodes_like
+from gpolicy.rules.shared import forgotten_base, of_cluster, repeated, sizes_of, unknown_group, unknown_spec
 
 _BY_SPEC: Final = (("specs",), ("tiered",), ("binding",), ("lost_allocations",))
 _taken: Final = ("group", "node", "nodes", "lost_allocations", "disk_left")

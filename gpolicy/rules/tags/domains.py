@@ -1,22 +1,22 @@
-"""What the tags of a policy and of the observed cluster are about, and the lists of nodes that carry them."""
+"""What the tags of a policy and of the observed cluster are about."""
 
-import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from difflib import SequenceMatcher
 from typing import Any, Final
 
 from gpolicy.checking.context import DISK_TEMPLATES, ENABLED_TEMPLATES, Context
 from gpolicy.checking.rule import Hit, hit
-from gpolicy.checking.tags import HTOOLS, Tag, TaggedNode, share_nodes
+from gpolicy.checking.tags import HTOOLS, Tag, TaggedNode
 from gpolicy.data import read_data
-from gpolicy.findings import Fix, Located, Related, Span
+from gpolicy.findings import Fix, Related, Span
 from gpolicy.ganeti.vocabulary import TAG_FAMILIES, Level
 from gpolicy.guessing import MOST_GUESSES, MOST_KNOWN, closest
 from gpolicy.policy.edits import fix, remove_entry
-from gpolicy.policy.model import RULES, Declared, GroupPolicy, NodeSetPolicy, matches, written_out
+from gpolicy.policy.model import RULES, GroupPolicy
 from gpolicy.policy.source_file import Pointer, YamlDocument
 from gpolicy.printable import some
+from gpolicy.rules.node_lists import list_meant, too_wide
 from gpolicy.rules.shared import grouped, of_cluster
 
 _NODES: Final = read_data("forms.toml")["nodes"]
@@ -24,7 +24,6 @@ OF_NODES: Final = frozenset(_NODES["housings"] + _NODES["power"])
 """What nodes stand in or hang on, and instances do not."""
 PLACES: Final = frozenset(_NODES["housings"] + _NODES["places"])
 """Names of domains that a node is in only once."""
-_RANGE: Final = re.compile(r"\[([0-9])-([0-9])\]")
 CLOSE: Final = 0.75
 """How much of two words must be the same for one to be taken for the other mistyped."""
 
@@ -87,10 +86,6 @@ def unread_places(context: Context) -> list[str]:
     return sorted(word for word, texts in found.items() if len(texts) > 1)
 
 
-_Beside = tuple[Declared, Span, str]
-"""A group or a node set, a place in its list, and what is meant there: a pattern one number off, or a question."""
-
-
 def is_place(context: Context, domain: str) -> bool:
     """Return whether a node is in one value of a domain: it is called a place, or few of the nodes are in two."""
     there = context.tagged_by_domain.get(domain, ())
@@ -117,123 +112,13 @@ def in_two(context: Context, names: Collection[str], hint: str = "") -> Iterator
             title = some([item.name for item, _ in nodes])
             subject = f"nodes {title} are" if node.several or len(nodes) > 1 else f"node {title} is"
             related = tuple(Related(place[1], "the other place") for place in declared[:-1])
-            all_of_them = {item.name for item, _ in nodes}
-            slip = list_meant(context, node.name, name) if len(nodes) == 1 else _narrowed(context, all_of_them, name)
+            every_node = {item.name for item, _ in nodes}
+            slip = list_meant(context, node.name, name) if len(nodes) == 1 else too_wide(context, every_node, name)
             if slip:
-                label, span = slip[0].label, slip[1]
+                label, span = slip.owner.label, slip.span
                 related = tuple(Related(place[1], "one of the tags") for place in declared)
-                hint = f"{slip[2]} Else {hint or 'leave each node in one of the two'}"
+                hint = f"{slip.question} Else {hint or 'leave each node in one of the two'}"
             yield hit(label, f"{subject} in {' and '.join(found)} at once", span, hint, related)
-
-
-def _narrowed(context: Context, nodes: set[str], domain: str) -> _Beside | None:
-    """Return the only set with tags of a domain whose pattern, if narrower, would leave just these nodes out."""
-    found: list[_Beside] = []
-    begin = f"{domain}:"
-    about = (item for item in context.policy.node_sets if any(tag.value.startswith(begin) for tag in item.tags or ()))
-    for owner in about:
-        for entry in owner.nodes:
-            left, ranges = {*(written_out(entry.value) or ())} - nodes, _RANGE.findall(entry.value)
-            first, last = map(int, ranges[0]) if len(ranges) == 1 and left else (1, 0)
-            ends = [(first, at) for at in range(first, last)] + [(at, last) for at in range(first + 1, last + 1)]
-            patterns = (_RANGE.sub(f"[{low}-{high}]", entry.value) for low, high in ends)
-            meant = next((pattern for pattern in patterns if {*(written_out(pattern) or ())} == left), "")
-            found += [(owner, entry.span, f"is {meant} meant?")] if meant else []
-    return found[0] if len(found) == 1 else None
-
-
-def lists_of_nodes(context: Context) -> list[tuple[Declared, Sequence[Located[str]]]]:
-    """Return the groups and node sets, each with the nodes and patterns that it names."""
-    groups = [(group, group.nodes or ()) for group in context.groups]
-    return [*groups, *((nodes, nodes.nodes) for nodes in context.policy.node_sets)]
-
-
-def patterns_beside(context: Context) -> tuple[dict[str, list[Declared]], dict[str, list[_Beside]]]:
-    """Return, by node, the groups and node sets that name it, and the patterns that almost do or almost do not."""
-    owners, beside = dict[str, list[Declared]](), dict[str, list[_Beside]]()
-    lists = lists_of_nodes(context)
-    patterns = [entry.value for owner, entries in lists if owner.level is Level.GROUP for entry in entries]
-    are_known = all(group.nodes for group in context.groups) and all(map(written_out, patterns))
-    are_few = sum(len(entries) for _, entries in lists) <= MOST_GUESSES
-    for owner, entries in lists if are_known and are_few else ():
-        for entry in entries:
-            names, ranges = {*(written_out(entry.value) or ())}, _RANGE.findall(entry.value)
-            for name in names:
-                owners.setdefault(name, []).append(owner)
-            first, last = map(int, ranges[0]) if len(ranges) == 1 else (1, -1)
-            for low, high in ((first, last - 1), (first, last + 1), (first - 1, last), (first + 1, last)):
-                other = _RANGE.sub(f"[{low}-{high}]", entry.value) if 0 <= low <= high <= 9 else entry.value
-                changed = names.symmetric_difference(written_out(other) or ())
-                for name in changed if len(changed) == 1 else ():
-                    beside.setdefault(name, []).append((owner, entry.span, other))
-    return owners, beside
-
-
-def digits_meant(context: Context, entry: str) -> str:
-    """Return a name or pattern with digits for O and l in its numbers, if groups have such nodes; or nothing."""
-    zeros = re.sub(r"[oO](?=\d)|(?<=[\d?])[oO]", "0", entry)
-    right = re.sub(r"[lI](?=\d)|(?<=[\d?])[lI]", "1", zeros)
-    listed = (item.value for group in context.groups for item in group.nodes or ())
-    return right if right != entry and any(share_nodes(right, item) for item in listed) else ""
-
-
-def list_meant(context: Context, node: str, domain: str = "", had: Collection[str] = ()) -> _Beside | None:
-    """Return whose list of nodes is most likely wrong about a node, its place, and the question what is meant.
-
-    Only groups know the node, or only node sets (with tags of a domain), or two of these sets. So a pattern is one
-    number too long or too short, or one of several sets is one node too short. A set that would have as many nodes as
-    others comes first, then groups. `had` are the tags of the domain that the node has now.
-    """
-    owners, beside = context.once(patterns_beside)
-
-    def is_about(owner: Declared) -> bool:
-        tags = owner.tags or ()
-        return owner.level is Level.GROUP or not domain or any(tag.value.startswith(f"{domain}:") for tag in tags)
-
-    known = [owner for owner in owners.get(node, ()) if is_about(owner)]
-    sets = [owner for owner in known if owner.level is not Level.GROUP]
-    found = list[tuple[int, int, _Beside]]()
-    counts = {
-        item.label: sum(len(written_out(entry.value) or ()) for entry in item.nodes)
-        for item in (context.policy.node_sets if known else ())
-        if item.nodes and is_about(item)
-    }
-    for owner, span, meant in beside.get(node, ()):
-        count = len(written_out(meant) or ())
-        is_short, is_group = matches(meant, node), owner.level is Level.GROUP
-        of_groups = len(known) > len(sets)
-        if is_group:
-            fits = (sets != [] and not of_groups) if is_short else sets == []
-        else:
-            fits = (of_groups and sets == []) if is_short else len(sets) > 1 or not of_groups
-        others = (item.nodes for item in context.policy.node_sets if item is not owner and is_about(item))
-        is_alike = any(len(written_out(entry.value) or ()) == count for entries in others for entry in entries)
-        if fits and is_about(owner):
-            found.append((1 if is_group else 0 if is_alike else 2, count, (owner, span, f"is {meant} meant?")))
-    about = [item for item in context.policy.node_sets if item.label in counts]
-    few, *most = sorted(counts.values()) or [0]
-    homes = [item for item in about if any(tag.value in had for tag in item.tags or ())]
-    if {*most} == {few + 1} and len(most) >= (2 if found else 1):
-        homes += [item for item in about if counts[item.label] == few]
-    if known and not sets and homes:
-        found.append((0, few, (homes[0], homes[0].document.value_span(("nodes",)), f"is {node} missing here?")))
-    exchanged = _exchanged(about if domain else [], owners, node)
-    return exchanged or (min(found, key=lambda item: item[:2])[2] if found else None)
-
-
-def _exchanged(sets: list[NodeSetPolicy], nodes: Iterable[str], node: str) -> _Beside | None:
-    """Return which of two sets names a node in place of the only one that is in none, if `node` is one of the two."""
-    names_of = {item.name: [name for entry in item.nodes for name in written_out(entry.value) or ()] for item in sets}
-    uses = Counter(name for names in names_of.values() for name in names)
-    order = sorted(nodes, key=lambda name: (len(name), name))
-    twice, none = ([name for name in order if uses[name] == times] for times in (2, 0))
-    if len(twice) != 1 or len(none) != 1 or node not in (*twice, *none):
-        return None
-    at = {name: abs(place - order.index(none[0])) for place, name in enumerate(order) if name != twice[0]}
-    having = (item for item in reversed(sets) if twice[0] in names_of[item.name])
-    short = min(having, key=lambda item: max(at.get(name, 0) for name in names_of[item.name]))
-    span = next(entry.span for entry in short.nodes if twice[0] in (written_out(entry.value) or ()))
-    return short, span, f"is {none[0]} meant, which is in none?"
 
 
 def misspelt_domains(context: Context) -> set[str]:

@@ -13,7 +13,8 @@ from gpolicy.ganeti.vocabulary import TAG_FAMILIES, Level
 from gpolicy.guessing import did_you_mean_one_of
 from gpolicy.policy.model import unlikely
 from gpolicy.printable import listed, named
-from gpolicy.rules.shared import grouped, groups_of_nodes, is_closed, unknown_in_sets
+from gpolicy.rules.node_lists import list_meant, unknown_in_sets
+from gpolicy.rules.shared import grouped, groups_of_nodes, is_closed
 from gpolicy.rules.tags import domains
 
 _Nodes = tuple[TaggedNode, ...]
@@ -53,7 +54,7 @@ def failure_domain_undivided(context: Context) -> Iterator[Hit]:
     for name, _, _, nodes in places:
         values.setdefault(name, set()).update(node.of(name) for node in nodes)
     unknown = [entry.value for _, entries in unknown_in_sets(context) for entry in entries]
-    slips = [slip[0] for name in unknown if (slip := domains.list_meant(context, name))]
+    slips = [slip.owner for name in unknown if (slip := list_meant(context, name))]
     short = {owner.name for owner in slips if owner.level is Level.GROUP}
     shared: dict[tuple[str, str], tuple[tuple[str, Span | None], str, tuple[Related, ...], list[str]]] = {}
     for domain, tag, group, nodes in places:
@@ -131,17 +132,17 @@ def failure_domain_incomplete(context: Context) -> Iterator[Hit]:
             is_kept = domain in failure and any(node.of(domain) for node in context.all_tagged)  # by others
             without = tuple(name for name in without if is_kept and _tags_now(context, name, domain))
         had = _tags_now(context, without[0], domain) if without else []
-        slip = domains.list_meant(context, without[0], domain, had) if len(without) == 1 and like_others else None
+        slip = list_meant(context, without[0], domain, had) if len(without) == 1 and like_others else None
         is_twice = domains.is_place(context, domain) and any(len(node.of(domain)) > 1 for node in nodes)
         if without and not (slip and is_twice):  # else GP528 says it
             other = _other_domain(nodes, without)
             other = "" if other in failure or other in upgrades else other
             about = tuple(node for node in nodes if node.name in without) if other else nodes
-            label, span = (slip[0].label, slip[1]) if slip else _place(about, other or domain, tag)
+            label, span = (slip.owner.label, slip.span) if slip else _place(about, other or domain, tag)
             key = (label, span.file if span else "", span.line if span else 0)
-            own = [tag.span for tag in (slip[0].tags if slip else None) or () if tag.value.startswith(f"{domain}:")]
+            own = [tag.span for tag in (slip.owner.tags if slip else None) or () if tag.value.startswith(f"{domain}:")]
             related = tuple(Related(place, "the tag that it gives") for place in own)
-            lacking_here = _Lacking(domain, group, without, like_others, other, slip[2] if slip else "", related)
+            lacking_here = _Lacking(domain, group, without, like_others, other, slip.question if slip else "", related)
             at_place.setdefault(key, (span, []))[1].append(lacking_here)
     for (label, _, _), (span, lacking) in at_place.items():
         domains_there = " and ".join(f"{domain}:…" for domain in dict.fromkeys(item.domain for item in lacking))
