@@ -193,4 +193,5 @@ def only_diskless(context: Context) -> Iterator[Hit]:
         about_disks = any(getattr(pair, bound)["disk-count"] and pair.maximum["disk-size"] for pair in pairs)
         if set(allowed.texts) == {"diskless"} and about_disks and not context.exclusive(declared):
             message = f"{declared.title} allows only diskless: no instance there can have a disk"
-            yield hit(declared, message, allowed.span, "allow a template that has disks")
+            hint, missing = "allow a template that has disks", f"templates with disks in {allowed.span}"
+            yield hit(declared, message, allowed.span, hint, missing=missing)

@@ -192,7 +192,8 @@ def share_fits_less_often(context: Context) -> Iterator[Hit]:
                     message += ", since some must stay free" if more == "all" else ""
                     most = amount(name, node_limits.writable(name, share.usable // times))
                     hint = f"one of {times} equal parts is at most {most}"
-                    yield hit(group, message, pair.at(bound, name), hint, share.places)
+                    missing = f"a share for size {pair.word} at {pair.span}"
+                    yield hit(group, message, pair.at(bound, name), hint, share.places, missing=missing)
 
 
 @warning("GP419", When.MORE_WITH_STATE, explains=6, role=Role.ALSO_RELATED)
