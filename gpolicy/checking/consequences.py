@@ -17,11 +17,11 @@ from gpolicy.checking.rule import Hit, Rule, Same
 from gpolicy.findings import ALMOST, BASE_FILE, NODES_LIKE, Finding, Role, Severity, Span, told
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS
 
-_EXPLAINS: Final = {rule.info.code: rule for rule in RULES if rule.explains is not None}
-"""The rules whose findings explain others, by code."""
+_EXPLAINS: Final = {rule.info.code: rule.explains for rule in RULES if rule.explains is not None}
+"""The order of the rules whose findings explain others, by code (see `Rule`)."""
 _ALONE, _JUDGES, _RESULTS, _USES = (CODES[role] for role in (Role.ALONE, Role.JUDGES, Role.RESULT, Role.USES))
 _ONE_THING: Final = dict.fromkeys(("disk-size", "disk-count", "spindle-use"), "disks")
-_LAST: Final = 99
+_OTHERS: Final = 99  # the order of rules that explain nothing; only what has 100 comes after them
 _MOST_AT_ONE_PLACE: Final = 8  # findings that are looked at for a cause
 _MOST_FOR_CHANGES: Final = 50  # the same, of what the plan changes
 
@@ -53,7 +53,7 @@ class _Causes:
     """From which of the others each finding follows. There may be thousands: what is asked for is kept by place."""
 
     def __init__(self, found: Sequence[Finding], context: Context) -> None:
-        self._told = {_words(item): finding for finding in found for item in finding.consequences}
+        self._teller_of = {_words(item): finding for finding in found for item in finding.consequences}
         self._breaks = _breaks(found, context)
         self._sizes = _places_of_sizes(context) if any(finding.code in _JUDGES for finding in found) else {}
         self._on_line: dict[tuple[str, int], list[Finding]] = defaultdict(list)
@@ -69,7 +69,7 @@ class _Causes:
         self._worst = min(wrong, key=lambda item: item.severity.rank, default=None)
         self._first_result = {item.code: item for item in reversed(found) if item.code in _RESULTS}
         planned = [item for item in found if item.because]
-        self._severe = sorted((*planned, *wrong), key=_rank)[:_MOST_FOR_CHANGES] if planned else []
+        self._for_changes = sorted((*planned, *wrong), key=_rank)[:_MOST_FOR_CHANGES] if planned else []
         self._within: dict[tuple[Span, ...], list[Finding]] = {}
 
     def first(self, finding: Finding) -> Finding:
@@ -92,7 +92,7 @@ class _Causes:
 
     def _teller(self, finding: Finding) -> Finding | None:
         """Return the finding whose rule says itself that this one follows from it."""
-        teller = self._told.get(_words(finding))
+        teller = self._teller_of.get(_words(finding))
         return teller if teller is not None and (teller.code in _ALONE or _is_cause(teller, finding)) else None
 
     def _breaker(self, finding: Finding) -> Finding | None:
@@ -133,13 +133,14 @@ class _Causes:
         """Yield what is wrong with the changed values that a finding is of, or is said of them all by the same rule."""
         because = finding.because
         if because and because not in self._within:  # a plan may change thousands, and each guard is of them all
-            places = {other: _about(other) for other in self._severe if not other.because or other.code in _EXPLAINS}
+            causes = (other for other in self._for_changes if not other.because or other.code in _EXPLAINS)
+            places = {other: _about(other) for other in causes}
             self._within[because] = [
                 other
                 for other, about in places.items()
                 if any(place.lies_within(around) for place in about if place for around in because)
             ]
-        same = (other for other in self._severe if other.code == finding.code and other.because == because)
+        same = (other for other in self._for_changes if other.code == finding.code and other.because == because)
         for other in (*same, *self._within[because]) if because else ():
             if _is_cause(other, finding) and _rank(other) < _rank(finding):
                 yield other
@@ -181,7 +182,7 @@ def _about(finding: Finding) -> set[Span | None]:
 
 
 def _is_cause(other: Finding, finding: Finding) -> bool:
-    """Return whether one may follow from the other: what one rule says twice of one place are two things."""
+    """Return whether `finding` may follow from `other`: what one rule says twice of one place are two things."""
     is_same = (other.code, other.span) == (finding.code, finding.span)
     is_alone = other.code in _ALONE or finding.code in _ALONE
     return not is_same and not is_alone and other.code not in _RESULTS and other.severity is not Severity.INFO
@@ -195,12 +196,11 @@ def _is_wrong(finding: Finding) -> bool:
 
 def _rank(finding: Finding) -> tuple[object, ...]:
     """Return a key by which a cause comes before what follows from it."""
-    rule = _EXPLAINS.get(finding.code)
-    order = rule.explains if rule is not None and rule.explains is not None else _LAST
+    order = _EXPLAINS.get(finding.code, _OTHERS)
     return (
         finding.code in CODES[Role.WEAK],  # that a size is rounded comes last: the number may be wrong
         finding.because != (),  # what a plan leads to
-        finding.related != () and order >= _LAST,  # what compares two values: which is wrong, others may know
+        finding.related != () and order >= _OTHERS,  # what compares two values: which is wrong, others may know
         finding.severity.rank if order else 0,
         finding.code not in CODES[Role.OF_TAG],
         order,

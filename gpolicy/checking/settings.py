@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from os.path import relpath
 from pathlib import Path
 from typing import Final
 
@@ -112,7 +113,10 @@ def idle_globs(settings: Settings, policy: Policy, found: Sequence[Finding]) -> 
                 about = (one for one in found if one.span and near.matches(one.span.file))
                 hint = f"write the path from {item.directory.name}/, where this file is, or remove the entry"
                 hint = f"Did you mean `{near.glob}`?" if near != item else hint
-                said = IDLE_GLOB.finding(f"{item.glob!r} matches {what}", item.span, hint=hint)
+                span = item.span
+                if span is not None and policy.root is not None and not policy.root.is_absolute():
+                    span = replace(span, file=relpath(span.file))
+                said = IDLE_GLOB.finding(f"{item.glob!r} matches {what}", span, hint=hint)
                 same = (one for one in about if not codes.isdisjoint((one.key, one.code)))
                 yield replace(said, consequences=tuple(same))
 

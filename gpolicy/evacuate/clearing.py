@@ -68,10 +68,10 @@ class Clearing:
     old: frozenset[int]
     force: bool
     stop: Stop
-    _alone: dict[int, Cleared] = field(default_factory=dict)
-    _allowed: dict[tuple[int, bool], frozenset[str]] = field(default_factory=dict)
-    _refused: dict[int, Refused] = field(default_factory=dict)
-    _near: dict[int, list[int]] = field(default_factory=dict)
+    _alone: dict[int, Cleared] = field(default_factory=dict, init=False)
+    _allowed: dict[tuple[int, bool], frozenset[str]] = field(default_factory=dict, init=False)
+    _refused: dict[int, Refused] = field(default_factory=dict, init=False)
+    _near: dict[int, list[int]] = field(default_factory=dict, init=False)
 
     def name(self, index: int) -> str:
         """Return the name of a node."""
@@ -207,7 +207,7 @@ class Clearing:
         targets = {move.instance.secondary if move.target == NO_NODE else move.target for move in moves}
         found = (
             number
-            for target in sorted(targets - here.closed - self.shut.keys() & here.layout.nodes.keys())
+            for target in sorted((targets & here.layout.nodes.keys()) - here.closed - self.shut.keys())
             for number in here.layout.nodes[target].primaries
             if number in self.running and number not in self.pinned and number not in here.moved
         )
@@ -225,7 +225,7 @@ class Clearing:
         moved = apply_move(nodes, move, force=True)
         failed = self._soft_error(here.layout, moved, item, target) if isinstance(moved, Moved) else moved
         if failed is not None:
-            why = of_move(nodes, move, failed, force=failed is moved)
+            why = of_move(nodes, move, failed, force=failed is moved)  # a hard error is the answer of the move itself
             return Refused(f"{why.cause.key}: {why.detail}")
         assert isinstance(moved, Moved)  # noqa: S101 (else it failed)
         made = {number: move for number, move in here.moved.items() if number != item.index}  # a guest moves on
@@ -316,14 +316,14 @@ class Clearing:
 
         One stays where nothing lets it back: migration tags, a drained node, or memory that others still take.
         """
-        again, layout, back, stays = replace(self, tags=tags), here.layout, list[InstanceMove](), False
+        again, layout, back, some_stay = replace(self, tags=tags), here.layout, list[InstanceMove](), False
         for number in reversed([*here.moved]):
             item, home = layout.instances[number], self.start.instances[number].primary
             mirrored = item.secondary != NO_NODE
             move = InstanceMove(MoveKind.FAILOVER, item) if mirrored else InstanceMove(MoveKind.FAILOVER_TO, item, home)
             moved = apply_move(layout.nodes, move, force=True)
-            if again._forbidden(item, home) or (stays and isinstance(moved, FailReason)):
-                stays = True
+            if again._forbidden(item, home) or (some_stay and isinstance(moved, FailReason)):
+                some_stay = True
                 continue
             back.append(move)  # where all came back so far, it fits as before, whatever htools says
             layout = layout.after(moved) if isinstance(moved, Moved) else layout

@@ -271,8 +271,8 @@ def roll_out(
     """
     if sorted(item.name for item in request.plans) != sorted(name for wave in request.waves for name in wave.clusters):
         raise RequestError("each cluster with a plan must be in one wave, and no other")
-    back = partial(replace, resume=request.resume, rollback=request.rollback)
-    members = {item.name: replace(item, request=back(item.request)) for item in request.plans}
+    as_asked = partial(replace, resume=request.resume, rollback=request.rollback)
+    members = {item.name: replace(item, request=as_asked(item.request)) for item in request.plans}
     hands, where = SideBySide(request, members, stop or SharedStopRequests()), request.directory
     with local_lock(lock_directory(), lock_name("roll-out", str(real_path(where))), f"roll-out of {where}"):
         return _run(hands, agree, say)
@@ -282,9 +282,9 @@ def _run(hands: SideBySide, agree: Agree, say: Callable[[str, Tone], None]) -> R
     """Find what is to be done, ask, and do it; the lock is held."""
     request, members, journal = hands.request, hands.members, hands.request.journal_file
     digests = {name: member.digest for name, member in members.items()}
-    history = rollout_run.rollout_history(journal, digests, resume=request.resume, rollback=request.rollback)
-    earlier = history if history is not None and not history.is_of(digests) else None
-    history = None if earlier is not None else history
+    found = rollout_run.rollout_history(journal, digests, resume=request.resume, rollback=request.rollback)
+    is_of_these = found is not None and found.is_of(digests)
+    history, earlier = (found, None) if is_of_these else (None, found)
     _refuse_other_journals(hands, history)
     previews = _previews(hands, history)
     refused = {name: found.refusal for name, found in previews.items() if found.refusal is not None}
@@ -313,23 +313,26 @@ def _run(hands: SideBySide, agree: Agree, say: Callable[[str, Tone], None]) -> R
             run.go()
         except GpolicyError as error:
             problem = error
+    clusters = tuple(_rolled_out(run, members))
+    return RolloutResult(clusters=clusters, previews=previews, agreed=agreed, error=problem)
+
+
+def _rolled_out(run: rollout_run.RolloutRun, members: Mapping[str, ClusterPlan]) -> Iterator[RolledOut]:
+    """Yield what came of each cluster, in the order of the waves."""
     stages = run.stages()
-    clusters = [
-        RolledOut(
+    labels = {name: wave.label for wave in run.waves for name in wave.clusters}
+    for name, label in labels.items():
+        yield RolledOut(
             name=name,
             labels=members[name].labels,
-            wave=wave.label,
+            wave=label,
             stage=stages[name],
             plan=str(members[name].request.plan),
-            plan_digest=digests[name],
+            plan_digest=run.plans[name],
             journal=str(members[name].request.journal_file),
             outcome=run.outcomes.get(name),
             look=run.looks.get(name),
         )
-        for wave in request.waves
-        for name in wave.clusters
-    ]
-    return RolloutResult(clusters=tuple(clusters), previews=previews, agreed=agreed, error=problem)
 
 
 def _refuse_other_journals(hands: SideBySide, history: RolloutHistory | None) -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from gpolicy.checking.catalogue import CATALOGUE, ignored_codes, rules_named, selects_nothing, severities_by_code
-from gpolicy.checking.settings import DEFAULT, Settings
+from gpolicy.checking.settings import DEFAULT, Settings, idle_globs
 from gpolicy.checking.settings_tables import Overrides, read_settings, settings_for, settings_of_each
 from gpolicy.errors import InputError
 from gpolicy.findings import Finding, Severity, Span
@@ -181,6 +181,17 @@ def test_an_exclusion_that_matches_no_file_is_found(tmp_path: Path) -> None:
     assert (found.code, found.message) == ("GP916", "'chart/*' matches no YAML file to exclude")
     assert (found.span, found.hint) == (Span(str(tmp_path / "gpolicy.toml"), 1, 1, 1, 8), "Did you mean `charts/*`?")
     assert made.counts(Finding("GP201", "x", Severity.WARNING, "m", Span("charts/values.yaml", 1, 1, 1, 1)))
+
+
+def test_a_glob_stands_in_the_settings_file_as_the_policy_was_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a.yaml").write_text("gpolicy: v1\nkind: NodeGroup\nname: gold\n", encoding="utf-8")
+    made = settings(tmp_path, 'exclude = ["chart/*"]\n')
+    monkeypatch.chdir(tmp_path)
+    (found,) = idle_globs(made, load_policy(Path()), ())
+    assert found.span is not None
+    assert found.span.file == "gpolicy.toml"
 
 
 def test_what_an_exclusion_was_most_likely_meant_for_follows_from_its_mistake(tmp_path: Path) -> None:

@@ -232,6 +232,15 @@ def test_a_tag_is_misspelt_where_the_cluster_has_tags_with_the_owned_prefix(tmp_
     assert (alone.code, alone.hint) == ("GP523", 'write "rentt:"')
 
 
+def test_a_domain_without_tags_and_a_tag_that_is_almost_of_it_are_one_finding(tmp_path: Path) -> None:
+    state = cluster({"gold": {}}, {"n1": "gold"})
+    owns = "owns: [migration, {prefix: 'net:', on: [node]}]"
+    rules = f"---\ngpolicy: v1\nkind: TagRules\n{owns}\nmigration: {{domains: [net]}}\n"
+    (found,) = bad(f"{GROUP}nodes: [n1]\n{rules}{node_set('s', 'n1', 'tags: [nets:fast]')}", tmp_path, state)
+    assert (found.code, following(found)) == ("GP517", ["GP522"])
+    assert found.hint.startswith("rename the tags nets:… to net:…")
+
+
 def test_nodes_of_which_the_cluster_has_none_are_perhaps_those_of_another_cluster(tmp_path: Path) -> None:
     state = cluster({"gold": {}}, {"turin-n1": "gold", "turin-n2": "gold"})
     text = f"{GROUP}nodes: [oslo-n1, oslo-n2]\n{node_set('rack', 'oslo-n*', 'tags: [a]')}"

@@ -131,26 +131,35 @@ def test_without_hardware(context: Context) -> Iterator[Hit]:
         named = groups if scenario.group is None else groups.keys() & {scenario.group.value}
         asked = [groups[name] for name in named]
         slips = any(unlikely(node.value) for group in asked for node in group.nodes or ())
-        if asked and not slips and all(_missing(group) or promised_nodes(group) is None for group in asked):
+        if asked and not slips and all(_missing(context, group) or promised_nodes(group) is None for group in asked):
             hint = "say in `on` what to simulate, or declare the hardware and the nodes of the group"
             missing = f"hardware of {sorted(group.name for group in asked)}"
             if len(asked) == 1 and (forgotten := forgotten_base(context, asked[0])):
                 hint, missing = f"is {forgotten} missing? Else {hint}", forgotten
-            yield hit(_label(scenario), f"no cluster to run on: {_lacks(asked)}", scenario.span, hint, missing=missing)
+            yield hit(
+                _label(scenario),
+                f"no cluster to run on: {_lacks(context, asked)}",
+                scenario.span,
+                hint,
+                missing=missing,
+            )
 
 
-def _lacks(groups: list[GroupPolicy]) -> str:
+def _lacks(context: Context, groups: list[GroupPolicy]) -> str:
     patterns = [entry.value for group in groups for entry in group.nodes or () if written_out(entry.value) is None]
     if patterns and all(group.hardware is not None for group in groups):
         return f"{patterns[0]} does not tell how many nodes there are"
-    best = min(groups, key=lambda group: len(_missing(group)))
-    return f"group {best.name} does not say {listed(_missing(best)) or 'its nodes'}"
+    best = min(groups, key=lambda group: len(_missing(context, group)))
+    return f"group {best.name} does not say {listed(_missing(context, best)) or 'its nodes'}"
 
 
-def _missing(group: GroupPolicy) -> list[str]:
-    """Return which figures of the hardware a group does not promise."""
+def _missing(context: Context, group: GroupPolicy) -> list[str]:
+    """Return which figures of the hardware a group does not promise: of volumes where its disks lie on nodes."""
     known = group.hardware or Hardware(span=group.span)
-    figures = {"memory": known.memory, "cpus": known.cpus, "pv_count": known.volume_count, "pv_size": known.pv_sizes}
+    figures: dict[str, object] = {"memory": known.memory, "cpus": known.cpus}
+    allowed = context.effective(group, DISK_TEMPLATES)
+    if allowed is None or not {"plain", "drbd", "file"}.isdisjoint(allowed.texts):
+        figures |= {"pv_count": known.volume_count, "pv_size": known.pv_sizes}
     return [f"hardware.{name}" for name, figure in figures.items() if not figure]
 
 

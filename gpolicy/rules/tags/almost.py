@@ -31,7 +31,9 @@ def tag_almost_in_domain(context: Context) -> Iterator[Hit]:
     of_nodes = [tag for tag in context.tags if tag.level is Level.NODE and not tag.family]
     for tag in of_nodes:
         if reason := domains.why_almost(tag.text, names):
-            yield hit(tag.label, f"`{tag.text}`: {reason}", tag.span, "correct the tag, or the domain")
+            domain = names.meant(tag.text.partition(":")[0])
+            missing = f"tags of domain {domain}" if domain else ""  # of all of which GP517 says the same
+            yield hit(tag.label, f"`{tag.text}`: {reason}", tag.span, "correct the tag, or the domain", missing=missing)
     for scenario in context.policy.scenarios:
         for node in (node for part in scenario.stage.simulated for node in part.nodes):
             if reason := next((found for tag in node.tags if (found := domains.why_almost(tag, names))), ""):

@@ -322,7 +322,8 @@ def tag_without_node(context: Context) -> Iterator[Hit]:
                 hint = f"rename the tags {close}:… to {domain}:…, as in `owns`; or write {close}" if is_new else hint
                 if ":" in domain and domain in known:
                     hint = f"Did you mean `{domain.partition(':')[0]}`, what stands before the value of a tag?"
-                missing = f"migration domain {wanted}" if wanted and close == wanted else ""
+                missing = f"tags of domain {domain}" if close else ""
+                missing = f"migration domain {wanted}" if wanted and close == wanted else missing
                 yield hit(tag.label, f"no node has a tag {domain}:…", tag.span, hint, missing=missing)
     migration = domains.domains_of(context, "migration")
     for tag in domains.exceptions(context):

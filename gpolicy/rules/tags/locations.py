@@ -268,7 +268,7 @@ def owned_prefix_idle(context: Context) -> Iterator[Hit]:
                 if slip is not None and _has_tags_now(context, prefix, levels):
                     message = f"no tag starts with `{prefix}`, which is owned, and which tags of the cluster start with"
                     yield hit(slip.label, message, slip.span, f"is {prefix}{slip.text.partition(':')[2]} meant?")
-                elif meant:
+                elif meant and prefix.rstrip(":") not in domains.domains_of_nodes(context):  # else GP517
                     message = f"no tag starts with `{prefix}`; did you mean `{meant}:`?"
                     yield hit("cluster", message, owned.span, f'write "{meant}:"')
                 elif left and Level.NODE in levels:
