@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import partial
 
-from gpolicy.adopt.soundness import Place, file_names, unsound_places, with_guards, without_defaults
+from gpolicy.adopt.soundness import UnsoundPlace, file_names, unsound_places, with_guards, without_defaults
 from gpolicy.cluster.state import ClusterState, LiveGroup
 from gpolicy.drift.units import NODES, How, Unit, WayToWrite, set_nodes
 from gpolicy.drift.write_back import Proof, UnitWriter, look
@@ -57,9 +57,9 @@ def adopt_cluster(state: ClusterState) -> Adopted:
     return replace(adopted, files=with_guards(adopted.files, state))
 
 
-def adoption_of(state: ClusterState) -> tuple[Adopted, Mapping[Place, str]]:
+def adoption_of(state: ClusterState) -> tuple[Adopted, Mapping[UnsoundPlace, str]]:
     """Return the same, and what no policy should declare of it, with the reasons."""
-    excluded: dict[Place, str] = {}
+    excluded: dict[UnsoundPlace, str] = {}
     for _ in range(_MOST_ROUNDS):
         adopted = Adoption(state, excluded).run()
         unsound = {place: why for place, why in unsound_places(adopted.files, state).items() if place not in excluded}
@@ -74,7 +74,7 @@ def adoption_of(state: ClusterState) -> tuple[Adopted, Mapping[Place, str]]:
 class Adoption:
     """Writes the documents of a cluster, without what is `excluded`."""
 
-    def __init__(self, state: ClusterState, excluded: Mapping[Place, str]) -> None:
+    def __init__(self, state: ClusterState, excluded: Mapping[UnsoundPlace, str]) -> None:
         self.state = state
         self.excluded = excluded
         self.version = release_of(state.software_version)
@@ -323,7 +323,7 @@ class _Adding:
         self._state = state
         self._desired = resolve(policy, state)
         self._root = policy.root or pathlib.Path()
-        self._excluded: Mapping[Place, str] = adoption_of(state)[1]
+        self._excluded: Mapping[UnsoundPlace, str] = adoption_of(state)[1]
         self._schema = documents.schema_for(self._root)
         self.left_out: list[yaml_text.NotWritten] = []
 

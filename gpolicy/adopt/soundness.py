@@ -56,17 +56,17 @@ _MOST_NODES: Final = 300
 """On more nodes only the guard against violations is judged: counting what fits takes long there. A cluster passes
 `capacity_loss` as it is wherever anything fits."""
 
-Place = tuple[str, str]
+UnsoundPlace = tuple[str, str]
 """An object and one of its values, as in `NotWritten`."""
 
 
-def unsound_places(files: Mapping[str, str], state: ClusterState) -> dict[Place, str]:
+def unsound_places(files: Mapping[str, str], state: ClusterState) -> dict[UnsoundPlace, str]:
     """Return what the policy in `files` must not say, and why: one entry for each error that check finds."""
     policy = policy_of(files)
     examination = make_examination(policy=policy, state=state, today=date.min)  # no waivers, hence no day
     errors = [finding for finding in examination.run().findings if finding.severity is Severity.ERROR]
     places = list(_places(policy)) if errors else []
-    found: dict[Place, str] = {}
+    found: dict[UnsoundPlace, str] = {}
     for error in errors:
         for span, place in places:
             if error.span is not None and error.span.lies_within(span):
@@ -91,7 +91,7 @@ def policy_of(files: Mapping[str, str]) -> Policy:
     )
 
 
-def _places(policy: Policy) -> Iterator[tuple[Span, Place]]:
+def _places(policy: Policy) -> Iterator[tuple[Span, UnsoundPlace]]:
     for declared in policy.objects:
         nodes = declared.nodes if isinstance(declared, NodeSetPolicy) else None
         for label in [declared.label] if nodes is None else [f"node/{node.value}" for node in nodes]:

@@ -105,7 +105,7 @@ class Attempt:
     solution: Placement | None
 
 
-Trial = tuple[tuple[int, ...], Placement | FailReason]
+CandidateTrial = tuple[tuple[int, ...], Placement | FailReason]
 """A candidate (indices of its nodes), and its placement or the first reason against it."""
 
 Statistics = tuple[Statistic, ...]
@@ -157,7 +157,7 @@ def _candidates(nodes: Nodes, indices: Sequence[int], count: int) -> Candidates:
 
 def try_each(
     nodes: Nodes, instance: Instance, candidates: Candidates, *, force: bool = False, weights: Weights = WEIGHTS
-) -> Iterator[list[Trial]]:
+) -> Iterator[list[CandidateTrial]]:
     """Try every candidate, and yield the trials with the same primary together, or all trials of single nodes.
 
     The score is computed over `nodes`: from the full statistics for a single node; for a pair by replacing both nodes
@@ -176,7 +176,7 @@ def try_each(
         return
     stats = statistics(nodes.values())
 
-    def with_each(primary: int, others: Sequence[int]) -> Iterator[Trial]:
+    def with_each(primary: int, others: Sequence[int]) -> Iterator[CandidateTrial]:
         """Try a primary with each secondary; the values for each number of common locations are computed once."""
         node = nodes[primary]
         begun: dict[int, tuple[Instance, Node, Statistics] | FailReason] = {}

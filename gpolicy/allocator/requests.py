@@ -19,12 +19,12 @@ from gpolicy.allocator.node_changes import accepted, add_primary, add_secondary,
 from gpolicy.allocator.placement import (
     Attempt,
     Candidates,
+    CandidateTrial,
     NoCandidatesError,
     Nodes,
     PairCandidates,
     Placement,
     SingleCandidates,
-    Trial,
     candidates_among,
     count_failures,
     with_primary,
@@ -334,7 +334,7 @@ def _fit(node: cluster_data.Node, sample: cluster_data.Instance, count: int) -> 
 
 def try_each_dedicated(
     nodes: Nodes, instance: cluster_data.Instance, candidates: Candidates, *, force: bool = False
-) -> Iterator[list[Trial]]:
+) -> Iterator[list[CandidateTrial]]:
     """Try every candidate by the dedicated metric: together those with the same primary, as in `placement.try_each`."""
     vectors: dict[tuple[int, int], tuple[int, ...]] = {}
 

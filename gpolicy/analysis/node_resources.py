@@ -48,7 +48,7 @@ class DeclaredNumber:
         return f"{number:,}" if self.name in _CPUS else exact_size(number)
 
 
-Declared = dict[str, tuple[int, Level]]
+DeclaredNumbers = dict[str, tuple[int, Level]]
 """The declared numbers of a node (MiB or cores), by Ganeti's names: mem_total, …, disk_overhead; with their levels."""
 
 
@@ -87,33 +87,35 @@ def only_named(paths: Iterable[Path]) -> Values:
     return values
 
 
-def declared(state: ClusterState, node: LiveNode) -> Declared:
+def declared(state: ClusterState, node: LiveNode) -> DeclaredNumbers:
     """Return the declared numbers of `node`, with their levels."""
-    found: Declared = {}
+    found: DeclaredNumbers = {}
     for prefix, table in zip(prefixes(state), (HV_STATE, DISK_STATE), strict=True):
         if prefix is not None:
             found |= _declared_at(state, node, prefix, table)
     return found
 
 
-def _declared_at(state: ClusterState, node: LiveNode, prefix: Path, table: Mapping[str, tuple[int, str]]) -> Declared:
+def _declared_at(
+    state: ClusterState, node: LiveNode, prefix: Path, table: Mapping[str, tuple[int, str]]
+) -> DeclaredNumbers:
     return _first_of((node.own, state.groups[node.group].own, _of_cluster(state, prefix, table)), prefix, table)
 
 
 def declared_by_policy(state: ClusterState, node: LiveNode) -> dict[str, int]:
     """Return the numbers that the policy of this run declares for `node`, whether they are in force yet or not."""
     own = [state.declared.get(label, {}) for label in (f"node/{node.name}", f"group/{node.group}", "cluster")]
-    found: Declared = {}
+    found: DeclaredNumbers = {}
     for prefix, table in zip(prefixes(state), (HV_STATE, DISK_STATE), strict=True):
         if prefix is not None:
             found |= _first_of(own, prefix, table)
     return {name: value for name, (value, _) in found.items()}
 
 
-def _first_of(own: Sequence[Values], prefix: Path, table: Iterable[str]) -> Declared:
+def _first_of(own: Sequence[Values], prefix: Path, table: Iterable[str]) -> DeclaredNumbers:
     """Return the numbers of the `table` from the values of a node, its group and the cluster."""
     levels = tuple(zip((Level.NODE, Level.GROUP, Level.CLUSTER), own, strict=True))
-    found: Declared = {}
+    found: DeclaredNumbers = {}
     for name in table:
         for level, values in levels:
             value = values.get((*prefix, name))

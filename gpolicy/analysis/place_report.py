@@ -116,7 +116,7 @@ class PlaceReport(StateReport):
         return next((item for item in self.candidates if self.ok and item.nodes == self.nodes), None)
 
 
-Takes = Callable[[Instance], tuple[str, ...]]
+WhoTakes = Callable[[Instance], tuple[str, ...]]
 """Where the allocator places an instance: the names of its nodes, none if nowhere."""
 
 _MOST_SPINDLES = 64
@@ -133,7 +133,7 @@ class _Value:
 
 
 def other_sizes(
-    instance: Instance, policies: Sequence[tuple[InstancePolicy, bool]], takes: Takes, *, spindles_given: bool
+    instance: Instance, policies: Sequence[tuple[InstancePolicy, bool]], takes: WhoTakes, *, spindles_given: bool
 ) -> tuple[Instead, ...]:
     """Return other sizes of a refused instance that fit, within the nearest size of the policy of which some fit.
 
@@ -179,7 +179,7 @@ def _pairs(instance: Instance, policies: Sequence[tuple[InstancePolicy, bool]]) 
     return sorted(found, key=lambda item: pair_distance(item[0], instance, exclusive=item[1]))
 
 
-def _allowed(instance: Instance, pair: SpecPair, *, exclusive: bool, takes: Takes) -> Instance:
+def _allowed(instance: Instance, pair: SpecPair, *, exclusive: bool, takes: WhoTakes) -> Instance:
     """Return the instance with each value that the pair does not allow at the nearest that it allows.
 
     Under exclusive storage with the fewest spindles on which it fits, if there are some.
@@ -213,7 +213,7 @@ def _values(instance: Instance, pair: SpecPair, *, exclusive: bool) -> list[_Val
     return values
 
 
-def _greatest(instance: Instance, value: _Value, takes: Takes) -> Instance | None:
+def _greatest(instance: Instance, value: _Value, takes: WhoTakes) -> Instance | None:
     """Return the instance with the greatest number, below the wanted one, with which it fits; None if there is none."""
     fits, not_fits = -(-value.least // value.step), -(-value.wanted // value.step)
 
@@ -231,7 +231,7 @@ def _greatest(instance: Instance, value: _Value, takes: Takes) -> Instance | Non
     return changed(fits)
 
 
-def _greatest_of_all(instance: Instance, values: Sequence[_Value], takes: Takes) -> Iterator[Instance]:
+def _greatest_of_all(instance: Instance, values: Sequence[_Value], takes: WhoTakes) -> Iterator[Instance]:
     for value in values:
         instance = value.change(instance, -(-value.least // value.step) * value.step)
     if takes(instance):

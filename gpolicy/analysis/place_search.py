@@ -17,7 +17,15 @@ from gpolicy.allocator.engines import find_placement, is_redundant
 from gpolicy.allocator.ghc_numbers import sorted_by_score
 from gpolicy.allocator.merge import Cluster
 from gpolicy.allocator.node_changes import accepted
-from gpolicy.allocator.placement import Attempt, Candidates, Nodes, PairCandidates, Placement, SingleCandidates, Trial
+from gpolicy.allocator.placement import (
+    Attempt,
+    Candidates,
+    CandidateTrial,
+    Nodes,
+    PairCandidates,
+    Placement,
+    SingleCandidates,
+)
 from gpolicy.allocator.redundancy import CapacityRules, Instances, redundancy_predicate, settled
 from gpolicy.allocator.request_options import NotGrantedError, RequestOptions
 from gpolicy.allocator.requests import GroupAnswer, Wanted, answer, search_for, try_each_dedicated
@@ -90,7 +98,7 @@ class PlaceSearch:
         ((_, found),) = next(iter(self._tried_on(tried, listed)))
         return accepted(found)
 
-    def _tried_on(self, tried: Attempted, listed: Candidates) -> Iterable[list[Trial]]:
+    def _tried_on(self, tried: Attempted, listed: Candidates) -> Iterable[list[CandidateTrial]]:
         force = self.options.ignore_soft_errors
         if self.dedicated:
             return try_each_dedicated(tried.nodes, self.wanted.instance, listed, force=force)
@@ -164,7 +172,7 @@ def _preference(trial: _Trial) -> tuple[bool, tuple[int, ...], int, float]:
     return trial.refusal is not None, placement.lost or (), placement.disk_left, placement.score
 
 
-def _explained(nodes: Nodes, instance: Instance, tried: Sequence[Trial], *, force: bool) -> list[_Trial]:
+def _explained(nodes: Nodes, instance: Instance, tried: Sequence[CandidateTrial], *, force: bool) -> list[_Trial]:
     """Explain the refusals of trials with the same primary, or of single nodes."""
     primaries: dict[int, Refusal | None] = {}
     found = []

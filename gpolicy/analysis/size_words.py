@@ -24,7 +24,7 @@ from gpolicy.printable import count
 
 _MOST_SHOWN = 6
 _BOUNDS = {"min": "smallest", "max": "largest"}
-Names = tuple[str | None, ...]
+NamesInOrder = tuple[str | None, ...]
 """The name of each pair in the order of `ipolicy.minmax`; None for a pair without one."""
 
 
@@ -35,11 +35,11 @@ class PairNames:
     A group without pairs of its own has those of the cluster. Without a declaration no pair has a name.
     """
 
-    cluster: Names = ()
-    groups: Mapping[str, Names] = field(default_factory=dict)
+    cluster: NamesInOrder = ()
+    groups: Mapping[str, NamesInOrder] = field(default_factory=dict)
 
     @property
-    def by_object(self) -> dict[str, Names]:
+    def by_object(self) -> dict[str, NamesInOrder]:
         """The names by object, as plan files write them: cluster, group/NAME."""
         return {"cluster": self.cluster, **{f"group/{name}": pairs for name, pairs in self.groups.items()}}
 
@@ -51,7 +51,7 @@ class PairNames:
         return tuple(name or str(place) for place, name in enumerate(names, start=1))
 
 
-def names_by_object(names: Mapping[str, Names]) -> PairNames:
+def names_by_object(names: Mapping[str, NamesInOrder]) -> PairNames:
     """Return the names that a plan file has by object."""
     groups = {name.removeprefix("group/"): pairs for name, pairs in names.items() if name != "cluster"}
     return PairNames(names.get("cluster", ()), groups)
@@ -91,7 +91,7 @@ def pair_names(policy: Policy, state: ClusterState) -> PairNames:
     return PairNames(cluster, groups)
 
 
-def _declared(declared: Declared | None, held: object) -> Names:
+def _declared(declared: Declared | None, held: object) -> NamesInOrder:
     leaf = declared.leaves.get(MINMAX) if declared is not None else None
     if leaf is None or leaf.value is INHERIT or leaf.value != held:
         return ()

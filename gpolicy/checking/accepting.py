@@ -34,7 +34,7 @@ from gpolicy.policy import edits
 from gpolicy.policy.model import Policy, Waiver
 from gpolicy.policy.source_file import SourceFile
 
-Find = Callable[..., tuple[RuleInfo | None, str]]
+FindRule = Callable[..., tuple[RuleInfo | None, str]]
 """Returns the rule of a code or name; or None, and a hint, with a `guess` at what may have been meant."""
 
 DRIFT: Final = warning_rule("GP821", "drift")
@@ -49,7 +49,7 @@ WAIVER_DATE: Final = error_rule("GP905", "waiver-date")
 class Waivers:
     """The waivers of one policy, matched with its findings; `findings` are about the waivers themselves."""
 
-    def __init__(self, waivers: Iterable[Waiver], find: Find, today: date) -> None:
+    def __init__(self, waivers: Iterable[Waiver], find: FindRule, today: date) -> None:
         self._today = today
         self._find = find
         self._found: list[tuple[Finding, str, str]] = []  # with the rule and the place that it is about

@@ -35,7 +35,7 @@ class CheckResult:
         return cls(findings=findings, files=files, editable=frozenset(editable), checked=checked)
 
 
-Check = Callable[[Mapping[str, str]], CheckResult]
+CheckTexts = Callable[[Mapping[str, str]], CheckResult]
 """Checks the policy as it would be with these texts in place of what is in the files."""
 
 
@@ -54,7 +54,7 @@ class FixedPolicy:
         return [item.policy for item in self.before.checked]
 
 
-def fix_policy(check: Check) -> FixedPolicy:
+def fix_policy(check: CheckTexts) -> FixedPolicy:
     """Apply the fixes of what `check` finds, and of what it finds then, until nothing changes.
 
     After each round the policy is checked again. A fix after which a file cannot be read, or there are more errors, is
@@ -65,7 +65,7 @@ def fix_policy(check: Check) -> FixedPolicy:
 
 @dataclass(slots=True)
 class _Rounds:
-    check: Check
+    check: CheckTexts
     checks: int = 0
     original: Mapping[str, str] = field(default_factory=dict)
     texts: dict[str, str] = field(default_factory=dict)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from gpolicy.report.prometheus import Samples
 
 
-Forms = Mapping[str, Callable[[], str]]
+OwnForms = Mapping[str, Callable[[], str]]
 """The forms that a verb makes of its own value, by name."""
 
 
@@ -46,7 +46,7 @@ class Report:
 
     exit_code: int
     answer: Callable[[], Answer] | None = None
-    own: Forms = field(default_factory=dict)
+    own: OwnForms = field(default_factory=dict)
     policy: tuple[Path, ...] = ()
     errors: tuple[Finding, ...] = ()
     files: Files = field(default_factory=dict)
@@ -110,7 +110,7 @@ def display_on(stream: TextIO, display: Display) -> Display:
     return replace(display, colour=wants_colour(stream), width=width)
 
 
-def report_text(display: Display, answer: Callable[[], Answer], own: Forms, policy: Iterable[Path] = ()) -> str:
+def report_text(display: Display, answer: Callable[[], Answer], own: OwnForms, policy: Iterable[Path] = ()) -> str:
     """Return that report. What is kept or sent (Markdown and pages) says when it was made, and from which commit."""
     if display.form in own and not (display.quiet and display.form == "text"):
         return own[display.form]()

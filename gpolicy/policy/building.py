@@ -15,7 +15,7 @@ from gpolicy.policy.source_file import Pointer, YamlDocument, last_key, place_na
 
 T = TypeVar("T")
 
-Report = Callable[[Finding], None]
+TellFinding = Callable[[Finding], None]
 
 MAX_UID = 2**32 - 1
 """The highest user ID in a pool (Ganeti's constant UIDPOOL_UID_MAX)."""
@@ -28,7 +28,7 @@ LEAST_WITHOUT_UNIT: Final = 128
 class DocumentReader:
     """Reads the values of one document that conforms to its schema; findings about them go to `report`."""
 
-    def __init__(self, document: YamlDocument, report: Report) -> None:
+    def __init__(self, document: YamlDocument, report: TellFinding) -> None:
         self.document = document
         self.root: dict[str, Any] = document.root
         self.report = report
@@ -106,7 +106,7 @@ class Builder(DocumentReader):
             "physical_volumes": self._settings("physical_volumes"),
         }
 
-    def _settings(self, family: str) -> model.Settings:
+    def _settings(self, family: str) -> model.WrittenTerms:
         """Return the written keys of something that Ganeti does not know."""
         found: dict[str, Located[Any]] = {}
         for key, value in self.root.get(family, {}).items():

@@ -12,10 +12,10 @@ from gpolicy.policy.source_file import ALIAS_BOMB, EXTENDS_CONFLICT, EXTENDS_CYC
 
 Object = TypeVar("Object", bound=Declared)
 Values = TypeVar("Values", bound=Declared | Hardware)
-Find = Callable[[Declared, Located[str]], Declared | YamlDocument | None]
+FindBase = Callable[[Declared, Located[str]], Declared | YamlDocument | None]
 """Returns the object that an `extends` entry names, its document if that is broken, or None if there is neither."""
 
-Unknown = Callable[[Declared, Located[str]], Finding]
+TellUnknown = Callable[[Declared, Located[str]], Finding]
 """Returns what to say of an `extends` entry that names nothing."""
 
 MAX_DEPTH = 32
@@ -70,7 +70,7 @@ def _may_be(broken: YamlDocument, kind: str, name: str | None) -> bool:
 class Extender:
     """Adds to each object, once, the values of all its bases; reports unknown, circular, conflicting, too long ones."""
 
-    def __init__(self, find: Find, unknown: Unknown, report: Callable[[Finding], None]) -> None:
+    def __init__(self, find: FindBase, unknown: TellUnknown, report: Callable[[Finding], None]) -> None:
         self._find = find
         self._unknown = unknown
         self._report = report

@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Any, Final
 
 from gpolicy.findings import HOUSE, Located, Severity, Span
-from gpolicy.policy.building import Builder, DocumentReader, Report
+from gpolicy.policy.building import Builder, DocumentReader, TellFinding
 from gpolicy.policy.scenario_building import build_scenarios
 from gpolicy.policy.source_file import Pointer, YamlDocument
 
@@ -76,7 +76,7 @@ class Guard:
         return f"{self.limit:g} %" if self.percent else str(self.limit)
 
 
-def build_guards(document: YamlDocument, report: Report) -> Iterator[Guard]:
+def build_guards(document: YamlDocument, report: TellFinding) -> Iterator[Guard]:
     """Yield the guards of a document that conforms to its schema; findings about values go to `report`."""
     reader = DocumentReader(document, report)
     for index, written in enumerate(document.root["guards"]):
@@ -120,7 +120,7 @@ class HouseRule:
         return f"{HOUSE}{self.name.value}"
 
 
-def build_house_rule(document: YamlDocument, _: Report) -> Iterator[HouseRule]:
+def build_house_rule(document: YamlDocument, _: TellFinding) -> Iterator[HouseRule]:
     """Yield the rule of a document that conforms to its schema."""
     root = document.root
 
@@ -140,7 +140,7 @@ def build_house_rule(document: YamlDocument, _: Report) -> Iterator[HouseRule]:
     )
 
 
-Reader = Callable[[YamlDocument, Report], Iterable[Any]]
+Reader = Callable[[YamlDocument, TellFinding], Iterable[Any]]
 
 OBJECTS: Final = "objects"
 

@@ -99,7 +99,7 @@ class Leaf:
 
 Leaves = dict[Path, Leaf]
 
-Settings = Mapping[str, Located[Any]]
+WrittenTerms = Mapping[str, Located[Any]]
 """The written keys of `limits` or of `physical_volumes`, which Ganeti does not know (`gpolicy.cluster.terms`)."""
 
 
@@ -114,8 +114,8 @@ class Declared:
     tags: tuple[Located[str], ...] | None = None
     template: bool = False
     extends: tuple[Located[str], ...] = ()
-    limits: Settings = field(default_factory=dict)
-    physical_volumes: Settings = field(default_factory=dict)
+    limits: WrittenTerms = field(default_factory=dict)
+    physical_volumes: WrittenTerms = field(default_factory=dict)
 
     level: ClassVar[Level]
     """The level of the described object."""

@@ -193,7 +193,7 @@ class Number:
         return " and ".join(parts)
 
 
-Wanted = bool | str | Number | tuple[str, ...] | tuple[tuple[str, str], ...]
+ExpectedValue = bool | str | Number | tuple[str, ...] | tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +201,7 @@ class Expectation:
     """One expected value: at `path` below `expect`, in words, flags, numbers or lists of words."""
 
     path: tuple[str, ...]
-    wanted: Wanted
+    wanted: ExpectedValue
     span: Span
 
     @property

@@ -8,7 +8,7 @@ from typing import Any, Final, cast
 from gpolicy.findings import Located
 from gpolicy.guessing import did_you_mean_one_of
 from gpolicy.policy import scenario
-from gpolicy.policy.building import DocumentReader, Report, T
+from gpolicy.policy.building import DocumentReader, T, TellFinding
 from gpolicy.policy.source_file import WRONG_VALUE, Pointer, YamlDocument
 
 _SIZES: Final = frozenset({"memory", "memory_node", "disk", "memory-size", "minmem"})
@@ -23,7 +23,7 @@ _FIELDS: Final = {
 """The fields of keys that have another name."""
 
 
-def build_scenarios(document: YamlDocument, report: Report) -> Iterator[scenario.Scenario]:
+def build_scenarios(document: YamlDocument, report: TellFinding) -> Iterator[scenario.Scenario]:
     """Yield the tests of a document; findings about values go to `report`."""
     builder = _Builder(document, report)
     yield from (builder.build(written, ("tests", index)) for index, written in enumerate(document.root["tests"]))
@@ -237,7 +237,7 @@ class _Builder(DocumentReader):
             yield scenario.Expectation((*path, name), self._number(value, (*at, name)), self.at((*at, name)))
 
     def _one(self, path: tuple[str, ...], value: Any, at: Pointer) -> scenario.Expectation:
-        wanted: scenario.Wanted
+        wanted: scenario.ExpectedValue
         if isinstance(value, list):
             wanted = tuple(value)
         elif path[-1] == "disk_left" and not isinstance(value, bool):

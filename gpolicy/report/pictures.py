@@ -68,9 +68,9 @@ class Dot:
     disk: int
 
 
-Mark = tuple[float, str]
+AxisMark = tuple[float, str]
 """A mark on an axis: its place and its text."""
-Label = tuple[float, float, str]
+TextAt = tuple[float, float, str]
 """The name of a pair at a place."""
 
 
@@ -80,10 +80,10 @@ class SpecPicture:
 
     groups: tuple[str, ...]
     boxes: tuple[Box, ...]
-    labels: tuple[Label, ...]
+    labels: tuple[TextAt, ...]
     dots: tuple[Dot, ...]
-    x_ticks: tuple[Mark, ...]
-    y_ticks: tuple[Mark, ...]
+    x_ticks: tuple[AxisMark, ...]
+    y_ticks: tuple[AxisMark, ...]
     summary: str
     left: float = _LEFT
     right: float = WIDTH - _RIGHT
@@ -173,7 +173,7 @@ def _widened(low: float, high: float) -> tuple[float, float]:
     return round(low - short, 1), round(high + short, 1)
 
 
-def _labels(boxes: Sequence[Box]) -> Iterator[Label]:
+def _labels(boxes: Sequence[Box]) -> Iterator[TextAt]:
     """Yield the names of the pairs, each at its box's upper left corner, or beside it without room there."""
     taken: list[tuple[float, float, float]] = []
     for box in boxes:
@@ -214,7 +214,7 @@ class _Axis:
         share = (math.log2(max(value, 1)) - self.low) / (self.high - self.low)
         return round(self.start + share * (self.end - self.start), 1)
 
-    def ticks(self) -> Iterator[Mark]:
+    def ticks(self) -> Iterator[AxisMark]:
         """Yield powers of two, as few as needed."""
         first, last = max(math.ceil(self.low), 0), math.floor(self.high)
         step = max(1, -(-(last - first + 1) // _MOST_TICKS))

@@ -311,7 +311,7 @@ def promise_of(hardware: model.Hardware) -> Promise:
     return Promise(memory=memory.value if memory else None, cpus=cpus.value if cpus else None, volumes=volumes)
 
 
-def _limits(written: model.Settings) -> Limits:
+def _limits(written: model.WrittenTerms) -> Limits:
     return Limits(**{key: item.value for key, item in written.items()})
 
 

@@ -144,7 +144,7 @@ def stage_of(history: journals.RunHistory | None, *, is_empty: bool = False) -> 
 
 
 @dataclass(frozen=True, slots=True)
-class Action:
+class RolloutAction:
     """Carry out the plans of these clusters of a wave, or take them back; `is_look`: look at them, which are done."""
 
     wave: RolloutWave
@@ -154,7 +154,7 @@ class Action:
 
 def next_forward(
     waves: Sequence[RolloutWave], stages: Mapping[str, PlanStage], looked_at: AbstractSet[str]
-) -> Action | None:
+) -> RolloutAction | None:
     """Return the next action of a roll-out without trouble so far, None at its end.
 
     A wave begins only when the plans of all waves before it are done, and a look at each of their clusters was good
@@ -162,13 +162,15 @@ def next_forward(
     """
     for wave in waves:
         if left := tuple(name for name in wave.clusters if stages[name] not in COMPLETE):
-            return Action(wave, left)
+            return RolloutAction(wave, left)
         if wave.label not in looked_at:
-            return Action(wave, wave.clusters, is_look=True)
+            return RolloutAction(wave, wave.clusters, is_look=True)
     return None
 
 
-def next_back(waves: Sequence[RolloutWave], stages: Mapping[str, PlanStage], tried: AbstractSet[str]) -> Action | None:
+def next_back(
+    waves: Sequence[RolloutWave], stages: Mapping[str, PlanStage], tried: AbstractSet[str]
+) -> RolloutAction | None:
     """Return the next clusters whose plans are taken back, None at the end: the last wave is the first.
 
     Those that were `tried` once are left alone, whatever came of it: trouble with one hinders no other.
@@ -176,7 +178,7 @@ def next_back(waves: Sequence[RolloutWave], stages: Mapping[str, PlanStage], tri
     for wave in reversed(waves):
         left = tuple(name for name in wave.clusters if stages[name] not in REVERTED and name not in tried)
         if left:
-            return Action(wave, left)
+            return RolloutAction(wave, left)
     return None
 
 
@@ -362,7 +364,7 @@ class RolloutRun:
             self._tell(action)
             self._carry(journal, action, REVERTED, may_go_on=lambda: True)
 
-    def _tell(self, action: Action) -> None:
+    def _tell(self, action: RolloutAction) -> None:
         what = "looking at wave" if action.is_look else "wave"
         number = self.waves.index(action.wave) + 1
         self.say(f"{what} {number} of {len(self.waves)} ({action.wave.label}): {', '.join(action.clusters)}")
@@ -370,7 +372,7 @@ class RolloutRun:
     def _carry(
         self,
         journal: journals.JournalFile,
-        action: Action,
+        action: RolloutAction,
         wanted: AbstractSet[PlanStage],
         *,
         may_go_on: Callable[[], bool],

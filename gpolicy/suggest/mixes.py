@@ -28,11 +28,11 @@ def under_policy(counted: CountedCluster, policy: InstancePolicy) -> CountedClus
     return replace(counted, data=replace(counted.data, groups=(group,), policy=policy))
 
 
-Sizes = Mapping[str, Instance]
+SizeMap = Mapping[str, Instance]
 """The largest instance of each size, the biggest size first."""
 
 
-def count_mix(counted: CountedCluster, instances: Sizes, weights: Mapping[str, int]) -> Mix:
+def count_mix(counted: CountedCluster, instances: SizeMap, weights: Mapping[str, int]) -> Mix:
     """Return how often the complete mix fits, by trial, the biggest size first.
 
     The next mix is then placed in the same order, to find the part that still fits and the reason why not all does.
@@ -58,7 +58,7 @@ def count_mix(counted: CountedCluster, instances: Sizes, weights: Mapping[str, i
     )
 
 
-def fill_with_mix(counted: CountedCluster, instances: Sizes, weights: Mapping[str, int]) -> dict[str, int]:
+def fill_with_mix(counted: CountedCluster, instances: SizeMap, weights: Mapping[str, int]) -> dict[str, int]:
     """Return how many of each size fill the nodes, at any time as near to the proportions `weights` as can be.
 
     When a size fits no more, the others go on.
@@ -80,7 +80,7 @@ def fill_with_mix(counted: CountedCluster, instances: Sizes, weights: Mapping[st
 _MIX: Final = 16  # instances in one mix, which is placed as a whole while it fits
 
 
-def _most_mixes(counted: CountedCluster, instances: Sizes, weights: Mapping[str, int]) -> tuple[int, AllocationState]:
+def _most_mixes(counted: CountedCluster, instances: SizeMap, weights: Mapping[str, int]) -> tuple[int, AllocationState]:
     """Return how often the complete mix fits when it is placed size by size, and the state then."""
     high = min(counted.fit(instances[name]).fits // weight for name, weight in weights.items())
     low, reached = 0, counted.initial
@@ -97,7 +97,7 @@ def _most_mixes(counted: CountedCluster, instances: Sizes, weights: Mapping[str,
 
 
 def _placed(
-    counted: CountedCluster, state: AllocationState, instances: Sizes, counts: Mapping[str, int], *, all_or_none: bool
+    counted: CountedCluster, state: AllocationState, instances: SizeMap, counts: Mapping[str, int], *, all_or_none: bool
 ) -> tuple[AllocationState, str | None, Binding | None]:
     """Place as much as fits of `counts` of each size; return the state, the first size that is missing, and why.
 
@@ -116,7 +116,7 @@ def _placed(
     return state, limit, why
 
 
-def _placed_in(state: AllocationState, instances: Sizes) -> dict[str, int]:
+def _placed_in(state: AllocationState, instances: SizeMap) -> dict[str, int]:
     sizes = {instance.burst: name for name, instance in instances.items()}
     counts = Counter(sizes[placed.burst] for placed in state.placed)
     return {name: counts[name] for name in instances}

@@ -238,10 +238,10 @@ def suppose(
     return state
 
 
-Step = Callable[[ClusterState], tuple[ClusterState, str]]
+Supposing = Callable[[ClusterState], tuple[ClusterState, str]]
 
 
-def _steps(what_if: WhatIf, names: PairNames, *, resource_model: bool) -> Iterator[Step]:
+def _steps(what_if: WhatIf, names: PairNames, *, resource_model: bool) -> Iterator[Supposing]:
     yield from (partial(_more_nodes, item, item.like) for item in what_if.more if item.like is not None)
     yield from (partial(_move, item) for item in what_if.moves)
     yield from (partial(_upgrade, item) for item in what_if.upgrades)

@@ -20,10 +20,10 @@ from gpolicy.json_values import Shape
 from gpolicy.rollout import rollout_run
 from gpolicy.rollout.rollout_run import (
     BEGUN,
-    Action,
     LookResult,
     PlanStage,
     RolledOut,
+    RolloutAction,
     RolloutRun,
     next_back,
     next_forward,
@@ -76,14 +76,14 @@ def test_a_seed_is_always_the_same_schedule() -> None:
 
 def look_at_nothing(
     waves: Sequence[RolloutWave], stages: Mapping[str, PlanStage], _: AbstractSet[str]
-) -> Action | None:
+) -> RolloutAction | None:
     """Begin a wave without a look at the one before."""
     return next_forward(waves, stages, {wave.label for wave in waves})
 
 
 def first_wave_first(
     waves: Sequence[RolloutWave], stages: Mapping[str, PlanStage], tried: AbstractSet[str]
-) -> Action | None:
+) -> RolloutAction | None:
     """Take back in the order of the roll-out."""
     return next_back(waves[::-1], stages, tried)
 
