@@ -42,3 +42,36 @@ FOUR: Final = f"{GROUP}nodes: [n1, n2, n3, n4]\n"
 def node_set(name: str, nodes: str, more: str) -> str:
     """Return a document with a set of nodes, for behind others."""
     return f"---\ngpolicy: v1\nkind: NodeSet\nname: {name}\nnodes: [{nodes}]\n{more}\n"
+
+
+def group(name: str, nodes: str, more: str = "") -> str:
+    """Return the document of a group with these nodes, for behind others."""
+    return f"---\ngpolicy: v1\nkind: NodeGroup\nname: {name}\nnodes: [{nodes}]\n{more}"
+
+
+def in_test(body: str) -> str:
+    """Return a document with one test, for behind others."""
+    return f"---\ngpolicy: v1\nkind: Test\ntests:\n  - name: t\n{body}"
+
+
+def dedicated(volumes: str, size: str) -> str:
+    """Return a group with exclusive storage, these volumes and one size."""
+    hardware = f"hardware: {{memory: 64G, cpus: 16, {volumes}}}\n"
+    return f"{EXCLUSIVE}{hardware}ipolicy:\n  vcpu-ratio: 1\n  minmax:\n{size}"
+
+
+def sized(name: str, *sizes: str) -> str:
+    """Return a group of two nodes with these sizes."""
+    return group(name, f"{name}1, {name}2", f"ipolicy:\n  disk-templates: [plain]\n  minmax:\n{''.join(sizes)}")
+
+
+def asking(sizes: str) -> str:
+    """Return a test that an instance of these sizes is not refused."""
+    instance = sizes if "spec" in sizes else f"{sizes}, disks: [20G]"
+    return in_test(f"    check_instance: {{{instance}, disk-template: plain}}\n    expect: {{refused: false}}\n")
+
+
+def two_sets(nodes: str, first: str, second: str, domain: str, head: str = "") -> str:
+    """Return a group with these nodes, and two sets whose tags are two values of a domain."""
+    sets = (node_set(name, names, f"tags: ['{domain}:{name}']") for name, names in (("a", first), ("b", second)))
+    return head + group("north", nodes) + "".join(sets)

@@ -11,10 +11,9 @@ from gpolicy.cluster.state import ClusterObject, ClusterState, LiveInstance
 from gpolicy.findings import Finding, Severity
 from gpolicy.ganeti.vocabulary import Values
 from gpolicy.rules.node_limits import METAVG
-from tests.rules.policy_texts import CLUSTER, GROUP, SILVER, group_with, node_set, spec
+from tests.rules.policy_texts import CLUSTER, GROUP, SILVER, group, group_with, node_set, spec
 from tests.rules.run_rules import check, cluster, with_instance, with_resources
 from tests.rules.test_plan_guards import ALLOWING
-from tests.rules.test_slips_and_cures import group
 from tests.rules.test_slips_between_documents import bad
 
 
