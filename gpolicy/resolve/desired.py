@@ -78,13 +78,13 @@ def resolve(policy: Policy, state: ClusterState) -> Desired:
     desired.current_groups = {item.current: item.policy for item in desired.groups.values() if item.current is not None}
     _memberships(policy, state, desired)
     _node_sets(policy, state, desired)
-    unknown = [finding for finding in desired.findings if finding.missing.startswith(_NODE)]
+    unknown = [number for number, item in enumerate(desired.findings) if item.missing.startswith(_NODE)]
     if not desired.nodes and len(unknown) > 1:
         hint = "is it the state of another cluster? Else correct the names, or add the nodes first"
+        for number in unknown:
+            desired.findings[number] = replace(desired.findings[number], hint=hint, missing=NO_NODE)
         message = f"the cluster has none of the {len(unknown)} nodes that the policy names"
-        others = [replace(finding, hint=hint, missing=NO_NODE) for finding in unknown[1:]]
-        first = replace(unknown[0], message=message, hint=hint, missing=NO_NODE)
-        desired.findings = [item for item in desired.findings if item not in unknown] + [first, *others]
+        desired.findings[unknown[0]] = replace(desired.findings[unknown[0]], message=message)
     return desired
 
 

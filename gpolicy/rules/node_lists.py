@@ -13,7 +13,7 @@ from gpolicy.checking.rule import see
 from gpolicy.checking.tags import share_nodes
 from gpolicy.findings import ALMOST, NODES_LIKE, Located, Related, Span
 from gpolicy.ganeti.vocabulary import Level
-from gpolicy.guessing import MOST_GUESSES, closest
+from gpolicy.guessing import MOST_GUESSES, MOST_KNOWN, closest
 from gpolicy.policy.model import Declared, NodeSetPolicy, ends, is_glob, matches, unlikely, written_out
 
 _RANGE: Final = re.compile(r"\[([0-9])-([0-9])\]")
@@ -150,14 +150,21 @@ def too_wide(context: Context, nodes: set[str], domain: str) -> ListSlip | None:
 
 def almost_in_group(context: Context, name: str) -> tuple[Related, ...]:
     """Return the list of a group that has almost a node which others name, where no node set names one of the list."""
+    for span, names in context.once(_in_no_set):
+        near = closest(name, names)
+        if near is not None and nodes_like(near) != nodes_like(name):
+            return see(span, ALMOST)
+    return ()
+
+
+def _in_no_set(context: Context) -> list[tuple[Span, list[str]]]:
+    """Return the entries of groups none of whose nodes is in a set, with their nodes; none where there are no sets."""
     in_sets = {each for nodes in context.policy.node_sets for each in _written_out(nodes.nodes)}
     entries = [entry for group in context.groups for entry in group.nodes or ()]
-    for entry in entries if len(entries) <= MOST_GUESSES else ():
-        names = _written_out([entry])
-        near = closest(name, names) if in_sets and in_sets.isdisjoint(names) else None
-        if near is not None and nodes_like(near) != nodes_like(name):
-            return see(entry.span, ALMOST)
-    return ()
+    are_few = in_sets and len(entries) <= MOST_GUESSES
+    written = ((entry.span, _written_out([entry])) for entry in (entries if are_few else ()))
+    found = [(span, names) for span, names in written if names and in_sets.isdisjoint(names)]
+    return found if sum(len(names) for _, names in found) <= MOST_KNOWN else []
 
 
 def _written_out(entries: Iterable[Located[str]]) -> list[str]:

@@ -44,18 +44,18 @@ def node_named_twice(context: Context) -> Iterator[Hit]:
 
 @warning("GP606", when=When.STATE)
 def pattern_without_node(context: Context) -> Iterator[Hit]:
-    known = context.observed.nodes
+    known, wanted = context.observed.nodes, context.desired.nodes
     for declared, entries in lists_of_nodes(context):
         for entry in (entry for entry in entries if is_glob(entry.value)):
             if not any(matches(entry.value, name) for name in known):
                 message = f"no node of the cluster matches {entry.value}"
                 meant = _pattern_meant(context, declared, entry.value)
                 hint = f"Did you mean `{meant}`?" if meant else "correct the pattern, or add the nodes first"
-                yield hit(declared, message, entry.span, hint, missing="" if context.desired.nodes else NO_NODE)
+                yield hit(declared, message, entry.span, hint, missing="" if wanted else NO_NODE)
             elif not any(map(ALL_THAT_COME.search, _BRACKETS.findall(entry.value))):
                 lacking = [name for name in written_out(entry.value) or () if name not in known]
-                wanted = {node.name: node.group for node in context.desired.nodes.values() if node.group}
-                homes = {home.value for name in known if matches(entry.value, name) and (home := wanted.get(name))}
+                here = (wanted[name].group for name in known if name in wanted and matches(entry.value, name))
+                homes = {home.value for home in here if home is not None}
                 if declared.level is Level.GROUP and homes and declared.name not in homes:
                     message = f"all nodes that {entry.value} matches are named by group {some(sorted(homes))}"
                     yield hit(declared, message, entry.span, "remove the names there: a name wins over a pattern")

@@ -361,9 +361,16 @@ def _almost_tagged(context: Context, house_rule: HouseRule) -> Iterator[Hit]:
     tagged = [(item, tag) for item in left_out for tag in tags_of(item, policy)]
     words = dict.fromkeys(tag.value for _, tag in tagged)
     meant = {word: name_meant(word, wanted) for word in islice(words, MOST_GUESSES)}
+    texts = [file.text for file in policy.files.values()]
+    likely = {near for near in meant.values() if near is not None}
+    again = {
+        near for near in likely if sum(text.count(near) for text in texts) > 1
+    }  # a word that stands twice is right
+    found_by_rules = context.found_by(HOUSE_CODE) if likely else ()
+    broken = grouped((other.label, other.finding) for other in found_by_rules)
     for item, tag in tagged:
         near = meant.get(tag.value)
-        if near and not looked_at and not _names(near, (rule for rule in policy.house_rules if rule is not house_rule)):
+        if near and not looked_at and near not in again:
             place = next(glob.span for glob in house_rule.tags if glob.value == near)
             related = see(tag.span, f"the tag of {item.title}")
             what = f"no {house_rule.kind.value} has the tag {near}"
@@ -372,17 +379,9 @@ def _almost_tagged(context: Context, house_rule: HouseRule) -> Iterator[Hit]:
         if near:
             message = f"house rule {house_rule.name.value} looks at {near}, and not at {tag.value}"
             found = hit(item, message, tag.span, f"Did you mean `{near}`?")
-            broken = (other.finding for other in context.found_by(HOUSE_CODE) if other.label == item.label)
-            same = tuple(finding for finding in broken if finding.span == item.document.key_span(("tags",)))
+            span = item.document.key_span(("tags",))
+            same = tuple(finding for finding in broken.get(item.label, ()) if finding.span == span)
             yield replace(found, finding=replace(found.finding, consequences=same))
-
-
-def _names(word: str, house_rules: Iterable[HouseRule]) -> bool:
-    """Return whether a house rule has a word in its tags, or as a text in its schema."""
-    return any(
-        word in [glob.value for glob in rule.tags] or json.dumps(word) in json.dumps(rule.schema, default=str)
-        for rule in house_rules
-    )
 
 
 @error("GP954", stays=AMBIGUOUS)

@@ -133,7 +133,7 @@ def failure_domain_incomplete(context: Context) -> Iterator[Hit]:
             without = tuple(name for name in without if is_kept and _tags_now(context, name, domain))
         had = _tags_now(context, without[0], domain) if without else []
         slip = list_meant(context, without[0], domain, had) if len(without) == 1 and like_others else None
-        is_twice = domains.is_place(context, domain) and any(len(node.of(domain)) > 1 for node in nodes)
+        is_twice = any(len(node.of(domain)) > 1 for node in nodes) and domains.is_place(context, domain)
         if without and not (slip and is_twice):  # else GP528 says it
             other = _other_domain(nodes, without)
             other = "" if other in failure or other in upgrades else other
