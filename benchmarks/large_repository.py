@@ -18,7 +18,7 @@ import checkout  # noqa: F401
 from large_cluster import BATCH, WEB, cluster_with
 
 from gpolicy.cluster.state_files import write_snapshot
-from gpolicy.plan.diff import prospect
+from gpolicy.plan.prospect import prospect
 from gpolicy.policy.loading import load_policy
 
 CLUSTERS = 500

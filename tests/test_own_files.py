@@ -15,8 +15,8 @@ from gpolicy.cluster.state_files import SNAPSHOT_FILE, parse_snapshot
 from gpolicy.errors import InputError
 from gpolicy.ganeti.vocabulary import Value
 from gpolicy.json_values import OwnFile, Shape
-from gpolicy.plan.plan import PLAN_FILE
 from gpolicy.plan.plan_file import plan_in
+from gpolicy.plan.plan_json import PLAN_FILE
 from gpolicy.remedy.saved_remedy import REMEDY_FILE, procedure_in
 from gpolicy.report.file_answer import journal_answer
 from gpolicy.rollout.rollout_run import ROLLOUT_DOCUMENT, ROLLOUT_FILE, read_rollout

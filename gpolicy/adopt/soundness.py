@@ -11,7 +11,7 @@ from gpolicy.findings import Finding, Severity, Span
 from gpolicy.forecast.telling import make_examination
 from gpolicy.ganeti.parameters import default_in, parameter_at, position
 from gpolicy.ganeti.vocabulary import Path, Values
-from gpolicy.plan.diff import prospect
+from gpolicy.plan.prospect import prospect
 from gpolicy.policy.kinds import KINDS, Measure, build_guards
 from gpolicy.policy.model import ClusterPolicy, GroupPolicy, NodeSetPolicy, Policy, TagRulesPolicy
 from gpolicy.policy.yaml_reader import read_yaml

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from gpolicy.impact.impact import Impact
     from gpolicy.plan.built_in_guards import GuardResult
     from gpolicy.plan.changes import Objection
-    from gpolicy.plan.diff import Prospect
+    from gpolicy.plan.prospect import Prospect
     from gpolicy.policy.scenario import Scenario, StageEdit
     from gpolicy.testing.outcome import Outcome
 

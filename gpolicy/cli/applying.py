@@ -82,7 +82,7 @@ def consent_lines(plan: Procedure, destination: str, intention: Intention) -> It
     for guard in intention.guards:
         about = limits.get(guard.name, "") + (" (allowed)" if guard.allowed else "")
         yield f"  guard {guard.name}{about}: {guard.message}"
-    for item in plan.unreadable if isinstance(plan, Plan) and not back else ():
+    for item in plan.not_compared if isinstance(plan, Plan) and not back else ():
         yield f"  not compared when the plan was made: {item.object} {'.'.join(item.path)}"
     yield from (f"  NOT RESTORED: {lost}" for lost in intention.lost)
     yield from (f"  note: {note}" for note in intention.notes)

@@ -262,10 +262,10 @@ def _identity(metrics: MetricSet, target: Target) -> Labels:
 
     The first of the two always stands there, the second only where it was asked for.
     """
-    policy = target.path or (target.named.policy if target.named else None) or Path()
+    policy = target.given_policy or (target.named.policy if target.named else None) or Path()
     known = {"policy": str(policy.absolute()), "target": target.name or _without_user(target.state or "")}
     first, second = metrics.identity
-    asked = {"policy": target.path is not None, "target": bool(target.name)}
+    asked = {"policy": target.given_policy is not None, "target": bool(target.name)}
     return {first: known[first], **({second: known[second]} if asked[second] else {})}
 
 

@@ -35,12 +35,12 @@ _WROTE_REPORTS: Final = ("capacity", "drift")
 class Target:
     """One cluster that a verb is about. `named` is its entry in the settings file, if it comes from there.
 
-    `path` is the policy that the command line names; `state` the address to read, None where none is given; with a
-    directory of `snapshots`, its newest one is read instead. `several` says that it is one of several, so that an
-    output is a directory. `members` are the policies of all clusters, if they have been read.
+    `given_policy` is the policy that the command line names; `state` the address to read, None where none is given;
+    with a directory of `snapshots`, its newest one is read instead. `several` says that it is one of several, so that
+    an output is a directory. `members` are the policies of all clusters, if they have been read.
     """
 
-    path: Path | None
+    given_policy: Path | None
     state: str | None
     options: SourceOptions
     named: NamedCluster | None = None
@@ -75,8 +75,8 @@ class Target:
     @property
     def policy(self) -> Path:
         """The policy: of the command line, else of the settings file, else the current directory. Raise InputError."""
-        if self.path is not None:
-            return self.path
+        if self.given_policy is not None:
+            return self.given_policy
         if self.named is None:
             return Path()
         if self.named.policy is None:
@@ -112,7 +112,7 @@ class Target:
         """Return the policy that the command line names, checked on the cluster; None if it names none."""
         from gpolicy.cli.checking import checked_policy  # noqa: PLC0415 (it imports this module)
 
-        return None if self.path is None else checked_policy(self.path, state)
+        return None if self.given_policy is None else checked_policy(self.given_policy, state)
 
     def open(
         self, what_if: WhatIf | None, limits: gpolicy.Limits, *, resource_model: bool = False
@@ -197,9 +197,7 @@ def targets_of(asked: Clusters, path: Path | None = None, *, volumes: bool = Fal
     Raise UsageError for options that exclude one another, InputError for what is wrong with the settings file.
     """
     if not _several(asked):
-        named = clusters_near(None) if path is not None and asked.state is None and not path.exists() else {}
-        if str(path) in named:
-            asked, path = replace(asked, state=str(path)), None
+        asked, path = _cluster_or_policy(asked, path)
         return _targets(asked, (_one(asked, path, volumes=volumes),))
     from gpolicy.fleet.choosing import changed_clusters, labelled_clusters, sharded_clusters  # noqa: PLC0415
 
@@ -221,6 +219,13 @@ def targets_of(asked: Clusters, path: Path | None = None, *, volumes: bool = Fal
         chosen = sharded_clusters(chosen, asked.shard)
     targets = [target_of(cluster, None, asked.snapshots, volumes=volumes, several=True) for cluster in chosen]
     return replace(_targets(asked, targets, several=True), policies=policies)
+
+
+def _cluster_or_policy(asked: Clusters, word: Path | None) -> tuple[Clusters, Path | None]:
+    """Return the options and the policy; a word that is no file, but names a cluster, is an option: that cluster."""
+    if word is None or asked.state is not None or word.exists() or str(word) not in clusters_near(None):
+        return asked, word
+    return replace(asked, state=str(word)), None
 
 
 def destination_of(to: str, rapi: RapiOptions, *, volumes: bool = False) -> tuple[str, SourceOptions]:
@@ -295,7 +300,7 @@ def _one(asked: Clusters, path: Path | None, *, volumes: bool) -> Target:
             return target_of(cluster, path, asked.snapshots, volumes=volumes)
     if asked.snapshots is not None:
         raise UsageError("--snapshots is for clusters of gpolicy.toml", hint="use --state snapshot:FILE")
-    return Target(path=path, state=src or None, options=source_options(asked, volumes=volumes))
+    return Target(given_policy=path, state=src or None, options=source_options(asked, volumes=volumes))
 
 
 def _default(path: Path | None) -> NamedCluster | None:
@@ -328,7 +333,7 @@ def target_of(
     if scheme in FILE_SCHEMES:
         state = f"{scheme}:{as_named(Path(rest))}"
     options = SourceOptions(rapi_ca=cluster.authority, login=cluster.login, physical_volumes=volumes)
-    return Target(path=path, state=state, options=options, named=cluster, snapshots=snapshots, several=several)
+    return Target(given_policy=path, state=state, options=options, named=cluster, snapshots=snapshots, several=several)
 
 
 def clusters_near(path: Path | None) -> Mapping[str, NamedCluster]:

@@ -67,7 +67,7 @@ class AcceptedDrift:
 class DriftReport:
     """All drift of one cluster from one policy.
 
-    `compared` is how many objects the policy says anything of: the cluster, groups, nodes. `unreadable` are declared
+    `compared` is how many objects the policy says anything of: the cluster, groups, nodes. `not_compared` are declared
     values that the source cannot show: drift in them cannot be seen. `findings` are about waivers of drift that ended
     or accept nothing. `grounds` are those of the `notes` that say what the answer rests on.
     """
@@ -77,7 +77,7 @@ class DriftReport:
     compared: int
     drift: tuple[Drift, ...]
     accepted: tuple[AcceptedDrift, ...] = ()
-    unreadable: tuple[NotCompared, ...] = ()
+    not_compared: tuple[NotCompared, ...] = ()
     findings: tuple[Finding, ...] = ()
     notes: tuple[str, ...] = ()
     grounds: tuple[str, ...] = ()
@@ -105,7 +105,7 @@ def find_drift(policy: Policy, state: ClusterState, *, today: date, settings: Se
             found.append(drift)
         else:
             accepted.append(AcceptedDrift(drift, waiver))
-    for item in difference.unreadable:  # a waiver of an unreadable value is not unused
+    for item in difference.not_compared:  # a waiver of a hidden value is not unused
         waivers.accepting(item.object, item.path, item.span)
     release, left_out = unknown_release(state.software_version), ""
     if ignored:
@@ -119,7 +119,7 @@ def find_drift(policy: Policy, state: ClusterState, *, today: date, settings: Se
         snapshot=state.snapshot,
         drift=tuple(found),
         accepted=tuple(accepted),
-        unreadable=tuple(difference.unreadable),
+        not_compared=tuple(difference.not_compared),
         findings=tuple(waivers.findings()),
         notes=tuple(filter(None, (release, *state.notes, left_out))),
         grounds=tuple(filter(None, (release, left_out))),

@@ -47,8 +47,8 @@ class Looked:
     @property
     def drift(self) -> frozenset[ChangeKey]:
         """The keys of all differences, and of all that cannot be compared."""
-        unreadable = ((item.object, item.path) for item in self.difference.unreadable)
-        return frozenset((*map(key_of, self.difference.changes), *unreadable))
+        not_compared = ((item.object, item.path) for item in self.difference.not_compared)
+        return frozenset((*map(key_of, self.difference.changes), *not_compared))
 
 
 def look(policy: Policy, state: ClusterState, today: date) -> Looked:

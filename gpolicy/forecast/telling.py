@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from gpolicy.impact.impact import Impact
     from gpolicy.plan.built_in_guards import GuardResult
     from gpolicy.plan.changes import Objection
-    from gpolicy.plan.diff import Prospect
+    from gpolicy.plan.prospect import Prospect
     from gpolicy.policy.model import Policy
     from gpolicy.policy.scenario import Scenario, StageEdit
     from gpolicy.resolve.desired import Desired
@@ -37,7 +37,7 @@ def _idle_edits(policy: Policy) -> Iterable[tuple[Scenario, StageEdit]]:
 
 
 def _prospect(policy: Policy, state: ClusterState, desired: Desired) -> Prospect | None:
-    from gpolicy.plan.diff import prospect  # noqa: PLC0415 (most checks look at no cluster)
+    from gpolicy.plan.prospect import prospect  # noqa: PLC0415 (most checks look at no cluster)
 
     return prospect(policy, state, desired)
 

@@ -10,9 +10,8 @@ from typing import Final, TypeVar
 
 from gpolicy.analysis.basis import BasisKind
 from gpolicy.analysis.node_losses import GroupRedundancy
-from gpolicy.analysis.size_words import PairNames, names_by_object, pair_names, size_title
+from gpolicy.analysis.size_words import names_by_object, pair_names, size_title
 from gpolicy.cluster.state import ClusterState
-from gpolicy.cluster.terms import Terms
 from gpolicy.errors import GpolicyError
 from gpolicy.ganeti.amounts import exact_size
 from gpolicy.ganeti.vocabulary import MINMAX
@@ -21,8 +20,8 @@ from gpolicy.impact.comparison import Sides, ViolationChange, violators
 from gpolicy.impact.impact import GroupRedundancyChange, Impact, RedundancyChange, impact
 from gpolicy.plan.built_in_guards import GuardResult
 from gpolicy.plan.changes import NAME, Change, ChangeAction, LeftOut, NotCompared
-from gpolicy.plan.diff import Prospect, before_and_after, undone
 from gpolicy.plan.plan import Plan
+from gpolicy.plan.prospect import Prospect, before_and_after, undone
 from gpolicy.policy.kinds import ABOUT_GROUPS, Guard, Measure
 from gpolicy.policy.model import Policy
 from gpolicy.printable import count, some
@@ -117,31 +116,21 @@ def declared_guards(
     return tuple(found)
 
 
-def with_declared_guards(
-    plan: Plan,
-    policy: Policy,
-    terms: Terms,
-    names: PairNames,
-    impact: Impact | None,
-    allowed: frozenset[str],
-    extent: Extent | None,
-) -> Plan:
-    """Return the plan with the names of sizes, and the guards that capacity and other figures judge.
-
-    A guard of a group that a part of the plan does not rename is about the group by its present name.
-    """
-    plan = replace(plan, pair_names=names.by_object, guards=(*plan.guards, *takes_instances(impact, allowed)))
-    if not policy.guards:
-        return plan
-    renames = {item.object.removeprefix("group/") for item in plan.left_out if item.action is ChangeAction.RENAME}
-    guards = tuple(
+def guards_for(policy: Policy, left_out: Sequence[LeftOut]) -> tuple[Guard, ...]:
+    """Return the guards of a policy for a plan: of a group that this does not rename, by its present name."""
+    renames = {item.object.removeprefix("group/") for item in left_out if item.action is ChangeAction.RENAME}
+    return tuple(
         replace(guard, group=policy.groups[guard.group.value].renamed_from)
         if guard.group and guard.group.value in renames
         else guard
         for guard in policy.guards
     )
-    verdicts = declared_guards(guards, plan.changes, impact, allowed=allowed, extent=extent, unread=plan.unreadable)
-    return replace(plan, guards=(*plan.guards, *verdicts), declared_guards=guards, terms=terms)
+
+
+def judge_declared(plan: Plan, sides: Sides, impact: Impact | None, allowed: frozenset[str]) -> tuple[GuardResult, ...]:
+    """Return the verdicts of the declared guards of a plan, by what it does to the cluster."""
+    guards, extent, unread = plan.declared_guards, extent_of(plan.left_out, sides), plan.not_compared
+    return declared_guards(guards, plan.changes, impact, allowed=allowed, extent=extent, unread=unread)
 
 
 def takes_instances(impact: Impact | None, allowed: frozenset[str]) -> tuple[GuardResult, ...]:
@@ -169,9 +158,7 @@ def judge_declared_again(
     first = undone(state, plan.changes) if begun else state
     sides = Sides(*before_and_after(first, plan.changes, plan.terms), names_by_object(plan.pair_names))
     known = guard_impact(sides, guards, tell, emptied=emptied)
-    extent = extent_of(plan.left_out, sides)
-    verdicts = declared_guards(guards, plan.changes, known, allowed=allowed, extent=extent, unread=plan.unreadable)
-    return (*(takes_instances(known, allowed) if emptied else ()), *verdicts)
+    return (*(takes_instances(known, allowed) if emptied else ()), *judge_declared(plan, sides, known, allowed))
 
 
 def measures_nodes(plan: Plan) -> bool:
@@ -192,13 +179,14 @@ def guard_impact(sides: Sides, guards: Sequence[Guard], tell: Tell = silent, *, 
 
 def verdicts_on(plan: Prospect) -> tuple[tuple[GuardResult, ...], tuple[GuardResult, ...]]:
     """Return the verdict of every guard of the policy, and that of `TAKES_INSTANCES`, if it has one."""
-    guards, changes, sides = plan.policy.guards, plan.difference.changes, _sides(plan)
+    guards, changes, sides = plan.policy.guards, plan.changes, sides_of(plan)
     known = guard_impact(sides, guards) if need_impact(guards) else None
     emptied = takes_instances(_doubtful(sides) if changes else None, frozenset())
-    return declared_guards(guards, changes, known, unread=plan.difference.unreadable), emptied
+    return declared_guards(guards, changes, known, unread=plan.difference.not_compared), emptied
 
 
-def _sides(plan: Prospect) -> Sides:
+def sides_of(plan: Prospect) -> Sides:
+    """Return the cluster before and after what a plan does, to be compared."""
     return Sides(plan.before, plan.after, pair_names(plan.policy, plan.after))
 
 
@@ -216,7 +204,7 @@ def _doubtful(sides: Sides) -> Impact | None:
 
 def impact_of(plan: Prospect, *parts: str) -> Impact:
     """Return these parts of what a plan does."""
-    return impact(_sides(plan), parts=parts)
+    return impact(sides_of(plan), parts=parts)
 
 
 def need_impact(guards: Sequence[Guard]) -> bool:

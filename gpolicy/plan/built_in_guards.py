@@ -13,7 +13,8 @@ from gpolicy.ganeti.parameters import PARAMETERS
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS, Level, Path, TakesEffect, Value, Values
 from gpolicy.guessing import did_you_mean_one_of
 from gpolicy.plan.changes import MEMBERSHIP, NAME, Change, ChangeAction, Objection, contains, instances_with, words
-from gpolicy.plan.diff import EXCLUSIVE, Difference, Prospect, projected
+from gpolicy.plan.diff import Difference
+from gpolicy.plan.prospect import EXCLUSIVE, Prospect, projected
 from gpolicy.policy.kinds import BUILT_IN
 from gpolicy.policy.model import Policy
 from gpolicy.printable import some
@@ -40,39 +41,6 @@ class GuardResult:
     allowed: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Outlook(Prospect):
-    """What guards look at: what a plan does to a cluster, and what no step of it can do."""
-
-    impossible: tuple[Objection, ...] = ()
-
-    @property
-    def changes(self) -> list[Change]:
-        """The changes of the plan."""
-        return self.difference.changes
-
-    def in_force(self, node: str, path: Path) -> tuple[Value, Value]:
-        """Return the effective value of the group that a node is in, before the changes and after them."""
-        groups = (state.groups.get(state.nodes[node].group) for state in (self.before, self.after))
-        before, after = (group.effective.get(path) if group else None for group in groups)
-        return before, after
-
-    def cluster_change(self, path: Path) -> Change | None:
-        """Return the change of one value of the cluster, if there is one."""
-        return next((item for item in self.changes if (item.level, item.path) == (Level.CLUSTER, path)), None)
-
-    def object_to(self, text: str, *paths: Path, group: str | None = None) -> Objection:
-        """Return an objection at the first change of one of `paths`; one of `group` goes before the cluster's."""
-        causes = [item for item in self.changes if item.path in paths and item.object_name in (group, None)]
-        causes.sort(key=lambda item: item.object_name != group)
-        return Objection(text, causes[0].span if causes else None)
-
-
-def outlook(made: Prospect, impossible: Sequence[Objection]) -> Outlook:
-    """Return a prospect with what is `impossible` in it."""
-    return Outlook(made.policy, made.difference, made.before, made.after, tuple(impossible))
-
-
 def can_be_allowed(guard: GuardResult) -> bool:
     """Return whether `--allow` can pass a failed guard: a guard of the policy, or one of `OVERRIDABLE`."""
     return not guard.ok and (guard.name in OVERRIDABLE or guard.name not in BUILT_IN)
@@ -89,13 +57,13 @@ def check_allowed(allowed: frozenset[str], policy: Policy) -> None:
         raise RequestError(f"guard {futile[0]} cannot be passed: Ganeti would refuse the step half-way", hint=hint)
 
 
-def objections(view: Outlook) -> dict[str, list[Objection]]:
+def objections(view: Prospect) -> dict[str, list[Objection]]:
     """Return what each guard has against the plan; guards that have nothing against it are left out."""
     found = ((name, list(guard(view))) for name, guard in GUARDS.items())
     return {name: raised for name, raised in found if raised}
 
 
-def judge(view: Outlook, allowed: frozenset[str]) -> list[GuardResult]:
+def judge(view: Prospect, allowed: frozenset[str]) -> list[GuardResult]:
     """Return the verdict of every guard that has something to say; overridden ones pass."""
     results: list[GuardResult] = []
     for name, raised in objections(view).items():
@@ -112,7 +80,7 @@ def judge_again(
 
     What only the policy can tell was judged when the plan was made.
     """
-    view = Outlook(Policy(paths=()), Difference([*changes]), state, projected(state, changes), tuple(impossible))
+    view = Prospect(Policy(paths=()), Difference([*changes]), state, projected(state, changes), tuple(impossible))
     return judge(view, allowed)
 
 
@@ -127,7 +95,7 @@ def judge_without_cluster(
     return {guard.name: guard for guard in results if guard.name in JUDGED_WITHOUT_CLUSTER}
 
 
-def _templates_enabled(view: Outlook) -> Iterator[Objection]:
+def _templates_enabled(view: Prospect) -> Iterator[Objection]:
     enabled = set(words(view.after.cluster.own.get(_ENABLED)))
     if not enabled:
         return
@@ -150,7 +118,7 @@ def _templates_enabled(view: Outlook) -> Iterator[Objection]:
             yield view.object_to(text, *(change.path for change in touched), group=name)
 
 
-def _templates_in_use(view: Outlook) -> Iterator[Objection]:
+def _templates_in_use(view: Prospect) -> Iterator[Objection]:
     change = view.cluster_change(_ENABLED)
     for template in sorted(set(words(change.before)) - set(words(change.after))) if change else ():
         users = instances_with(view.before, template)
@@ -162,7 +130,7 @@ def _templates_in_use(view: Outlook) -> Iterator[Objection]:
             yield view.object_to(f"{template} cannot be disabled, {some(users)} use it", _ENABLED)
 
 
-def _standard_in_bounds(view: Outlook) -> Iterator[Objection]:
+def _standard_in_bounds(view: Prospect) -> Iterator[Objection]:
     paths = {("ipolicy", "minmax"), *(("ipolicy", "std", name) for name in SPEC_PARAMETERS)}
     if not any(change.level is Level.CLUSTER and change.path in paths for change in view.changes):
         return
@@ -174,7 +142,7 @@ def _standard_in_bounds(view: Outlook) -> Iterator[Objection]:
         yield view.object_to(text, *paths)
 
 
-def _groups_empty(view: Outlook) -> Iterator[Objection]:
+def _groups_empty(view: Prospect) -> Iterator[Objection]:
     removed = {str(change.before) for change in view.changes if change.action is ChangeAction.REMOVE}
     for name in sorted(removed):
         if nodes := sorted(node.name for node in view.after.nodes_of(name)):
@@ -184,7 +152,7 @@ def _groups_empty(view: Outlook) -> Iterator[Objection]:
         yield view.object_to("the last group cannot be removed", NAME, group=min(removed))
 
 
-def _pairs_together(view: Outlook) -> Iterator[Objection]:
+def _pairs_together(view: Prospect) -> Iterator[Objection]:
     def are_apart(state: ClusterState, one: str, other: str) -> bool:
         return one in state.nodes and other in state.nodes and state.nodes[one].group != state.nodes[other].group
 
@@ -199,7 +167,7 @@ def _pairs_together(view: Outlook) -> Iterator[Objection]:
         yield Objection(text, moves[0] if moves else None)
 
 
-def _disks_stay(view: Outlook) -> Iterator[Objection]:
+def _disks_stay(view: Prospect) -> Iterator[Objection]:
     """Compare, instance by instance, where its disks are looked for: by the group that its primary node is in."""
     moved: dict[Path, list[str]] = {}
     paths = [item.path for item in PARAMETERS if item.takes_effect is TakesEffect.EXISTING_DISKS_AT_ONCE]
@@ -215,7 +183,7 @@ def _disks_stay(view: Outlook) -> Iterator[Objection]:
         yield view.object_to(text, path, group=min(groups))
 
 
-def _exclusive_storage(view: Outlook) -> Iterator[Objection]:
+def _exclusive_storage(view: Prospect) -> Iterator[Objection]:
     """Find the nodes that get exclusive storage, because their group does or because they move."""
     new: dict[str, set[str]] = {}
     readable = view.before.readable(Level.GROUP, EXCLUSIVE)
@@ -250,13 +218,13 @@ def _exclusive_storage(view: Outlook) -> Iterator[Objection]:
             yield view.object_to(text, EXCLUSIVE, group=name)
 
 
-def _master_network(view: Outlook) -> Iterator[Objection]:
+def _master_network(view: Prospect) -> Iterator[Objection]:
     for path in (("master_netdev",), ("master_netmask",)):
         if view.cluster_change(path):
             yield view.object_to(f"{path[0]} takes the master address down and up; run it on the master itself", path)
 
 
-def _storage_set_up(view: Outlook) -> Iterator[Objection]:
+def _storage_set_up(view: Prospect) -> Iterator[Objection]:
     enabled = set(words(view.after.cluster.own.get(_ENABLED)))
     for templates, path, need in _NEEDS:
         touched = view.cluster_change(_ENABLED) or view.cluster_change(path)
@@ -264,7 +232,7 @@ def _storage_set_up(view: Outlook) -> Iterator[Objection]:
             yield view.object_to(f"{need}: declare {path[0]}", path, _ENABLED)
 
 
-GUARDS: dict[str, Callable[[Outlook], Iterator[Objection]]] = {
+GUARDS: dict[str, Callable[[Prospect], Iterator[Objection]]] = {
     "right-cluster": lambda view: (
         Objection(item.message, item.span) for item in other_cluster(view.policy, view.before)
     ),

@@ -8,7 +8,7 @@ from enum import StrEnum
 from fnmatch import fnmatchcase
 from functools import cache
 from math import inf
-from typing import Final
+from typing import Final, NamedTuple
 
 from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import ArgumentError, RequestError, argument
@@ -309,8 +309,15 @@ def _values_of(level: Level) -> frozenset[str]:
     return frozenset(".".join(path[:end]) for path in paths for end in range(1, len(path) + 1))
 
 
-def select(changes: Sequence[Change], part: Part) -> tuple[set[ChangeKey], list[str]]:
-    """Return the keys of the changes of a part and of those that they need, and why it has these as well.
+class Selection(NamedTuple):
+    """The keys of the changes of a part and of those that they need, and why it has these as well (`taken_along`)."""
+
+    keys: set[ChangeKey]
+    taken_along: list[str]
+
+
+def select(changes: Sequence[Change], part: Part) -> Selection:
+    """Return which of the changes a part has.
 
     Raise RequestError where one of these is excluded.
     """
@@ -330,7 +337,7 @@ def select(changes: Sequence[Change], part: Part) -> tuple[set[ChangeKey], list[
             along.append(f"{_words(needed)} is taken along: {_words(change)} needs it")
             keys.add(key_of(needed))
             todo.append(needed)
-    return keys, along
+    return Selection(keys, along)
 
 
 def contradictions_of_part(part: Part, changes: Sequence[Change], missing: Collection[LeftOut]) -> Iterator[str]:
@@ -342,7 +349,7 @@ def contradictions_of_part(part: Part, changes: Sequence[Change], missing: Colle
     yield from (f"{item.object} {'.'.join(item.path)} is changed and left out" for item in both)
     excluded = (change for change in changes if _is_named(change, part.exclude))
     yield from (f"{_words(change)} is changed, and --exclude leaves it out" for change in excluded)
-    named, _ = select(changes, part)
+    named = select(changes, part).keys
     others = (change for change in changes if key_of(change) not in named)
     yield from (f"{_words(change)} is changed, and --only does not name it" for change in others)
 

@@ -28,7 +28,8 @@ from gpolicy.plan import changes
 from gpolicy.plan.built_in_guards import JUDGED_WITHOUT_CLUSTER, OVERRIDABLE, GuardResult, judge_without_cluster
 from gpolicy.plan.changes import Change, ChangeAction, LeftOut, NotCompared, Objection, Part
 from gpolicy.plan.effects import Effect, Observed, level_of
-from gpolicy.plan.plan import ANSWER, PLAN_FILE, Plan, plan_as_json
+from gpolicy.plan.plan import Plan
+from gpolicy.plan.plan_json import ANSWER, PLAN_FILE, plan_as_json
 from gpolicy.plan.step import Procedure
 from gpolicy.plan.steps import StepBasis, make_steps
 from gpolicy.plan.trust import Signers, contradictions, first_difference, rebuilt, signer_of
@@ -162,7 +163,7 @@ def rebuilt_plan(written: Record) -> Plan:
         declared_guards=declared,
         pair_names={name: _names(written.record("pair_names"), name) for name in written.record("pair_names").fields},
         terms=read_terms(written.record("terms")),
-        unreadable=tuple(_not_compared(item, gaps) for item in written.objects("unreadable")),
+        not_compared=tuple(_not_compared(item, gaps) for item in written.objects("unreadable")),
         part=part,
         left_out=left,
         findings=findings,

@@ -23,7 +23,7 @@ from gpolicy.json_values import Key, OwnFile, Shape, plain
 from gpolicy.plan import plan_file
 from gpolicy.plan.changes import NODES, words
 from gpolicy.plan.effects import ADMIN_STATE, Contents, Effect, Observed, contents, observed, relocated
-from gpolicy.plan.plan import ANSWER_KEY, OBSERVED, effect_shape
+from gpolicy.plan.plan_json import ANSWER_KEY, OBSERVED, effect_shape
 from gpolicy.plan.step import Inverse, Procedure, Step, StepWave, planned
 from gpolicy.plan.trust import Signers, first_difference
 from gpolicy.printable import count

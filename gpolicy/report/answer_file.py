@@ -15,7 +15,7 @@ from gpolicy.cluster.record import Record
 from gpolicy.errors import InputError
 from gpolicy.growth.filling_up import SizeForecast
 from gpolicy.json_values import json_text
-from gpolicy.plan.plan import ANSWER
+from gpolicy.plan.plan_json import ANSWER
 from gpolicy.policy.source_file import SourceFile
 from gpolicy.report.answer import Answer, Findings, Name, Number, Page, Picture, Table
 from gpolicy.report.pictures import DomainKind, GroupPicture, SpecPicture

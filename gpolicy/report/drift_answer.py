@@ -44,13 +44,13 @@ def drift_answer(report: DriftReport, sources: Files, *, of: str, wrote: WriteBa
         name=report.cluster or report.source,
         title_end="from its policy",
         verdict=summary if report.drift or wrote is not None else none,
-        unknown=unseen(len(report.unreadable)),
+        unknown=unseen(len(report.not_compared)),
         tone=tone,
         figures=(
             Figure("differences", f"{len(report.drift):,}", tone=tone, about="drift"),
             Figure("objects that differ", f"{len({item.object for item in report.drift}):,}", about="drift"),
             Figure("accepted for a time", f"{len(report.accepted):,}", about="accepted"),
-            Figure("not compared", f"{len(report.unreadable):,}", about="unreadable"),
+            Figure("not compared", f"{len(report.not_compared):,}", about="unreadable"),
             Figure("findings", f"{len(report.findings):,}", about="findings"),
         ),
         basis=report.grounds,
@@ -65,7 +65,7 @@ def drift_answer(report: DriftReport, sources: Files, *, of: str, wrote: WriteBa
                 (_WHO if report.drift else "",),
             ),
             Section("accepted", "Accepted for a time", [_accepted(report)], weight=Weight.DETAIL),
-            not_compared(report.unreadable, "declared"),
+            not_compared(report.not_compared, "declared"),
         ),
         notes=tuple(note for note in report.notes if note not in report.grounds),
         source=report.source,
@@ -202,8 +202,11 @@ DRIFT_DOCUMENT: Final = Document(
         accepted=Shape(AcceptedDrift).with_keys(
             drift=Key(_DRIFT, inline=True), waiver=Shape(Waiver).with_keys("where reason until place", place=_LINE)
         ),
-        unreadable=Shape(NotCompared).with_keys(
-            object=_OBJECT, path=Key(str, lambda item: ".".join(item.path)), declared="wanted", place=_LINE
+        unreadable=Key(
+            Shape(NotCompared).with_keys(
+                object=_OBJECT, path=Key(str, lambda item: ".".join(item.path)), declared="wanted", place=_LINE
+            ),
+            "not_compared",
         ),
         findings=Shape(Finding).with_keys(
             **FINDING.keys
@@ -212,7 +215,8 @@ DRIFT_DOCUMENT: Final = Document(
     ),
     Shape(WriteBack).with_keys(written=Maybe(_WRITTEN)),
     Shape(DriftReport).with_keys(
-        "notes", summary=Shape(DriftReport).with_keys(drift=LENGTH, accepted=LENGTH, unreadable=LENGTH)
+        "notes",
+        summary=Shape(DriftReport).with_keys(drift=LENGTH, accepted=LENGTH, unreadable=Key(LENGTH, "not_compared")),
     ),
 )
 

@@ -11,7 +11,8 @@ from gpolicy.cluster.record import Record, shown
 from gpolicy.cluster.state_files import SNAPSHOT_FILE, parse_snapshot
 from gpolicy.errors import InputError
 from gpolicy.json_values import json_text
-from gpolicy.plan.plan import ANSWER, Plan
+from gpolicy.plan.plan import Plan
+from gpolicy.plan.plan_json import ANSWER
 from gpolicy.plan.step import Procedure
 from gpolicy.printable import Tone, count
 from gpolicy.remedy.saved_remedy import procedure_in

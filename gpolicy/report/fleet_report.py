@@ -12,7 +12,7 @@ from gpolicy.cluster.record import Record
 from gpolicy.errors import ExitCode, InputError
 from gpolicy.findings import Finding, Severity
 from gpolicy.json_values import COUNT, READY, TEXTS, Document, Key, Many, Shape, version_key
-from gpolicy.plan.plan import ANSWER
+from gpolicy.plan.plan_json import ANSWER
 from gpolicy.printable import Tone, count, printable, some
 from gpolicy.provenance import Provenance
 from gpolicy.report import answer_html, answer_markdown, answer_text

@@ -17,7 +17,7 @@ from gpolicy.impact.capacity_change import AllocationVectors, FitChange
 from gpolicy.impact.exclusive_storage_change import DiskFinding
 from gpolicy.impact.impact import GroupRedundancyChange, Impact, RedundancyChange
 from gpolicy.json_values import COUNT, FROM_ONE, NUMBER, Document, Maybe, Shape, fields_of
-from gpolicy.plan.plan import PLAN_FIRST, PLAN_LAST
+from gpolicy.plan.plan_json import PLAN_FIRST, PLAN_LAST
 from gpolicy.report.capacity_json import BINDING, CAPACITY, SPEC
 
 _FORMS: Final[dict[type, Any]] = {shape.kind: shape for shape in (BINDING, CAPACITY, SPEC)}

@@ -76,7 +76,7 @@ def plan_answer(
         name=plan.cluster or plan.source,
         title_end=f"(Ganeti {plan.version})" if not unknown else f"(Ganeti {running}, judged by {plan.version})",
         verdict=answer.supposing(what_if) + full_verdict(plan, known, sections),
-        unknown=(*(unknown_in(known, sections) if compared else ()), *values_text.unseen(len(plan.unreadable))),
+        unknown=(*(unknown_in(known, sections) if compared else ()), *values_text.unseen(len(plan.not_compared))),
         tone=Tone.BAD if not plan.safe else Tone.CAREFUL if worse else Tone.GOOD,
         amount=amount(plan) if plan.changes else "",
         figures=(*figures, *accepted_figure(accepted)),
@@ -101,7 +101,7 @@ def plan_answer(
                 [answer.Entries("change", left_out)],
             ),
             *((effects,) if effects else ()),
-            values_text.not_compared(plan.unreadable, "wanted"),
+            values_text.not_compared(plan.not_compared, "wanted"),
             answer.Section("memory", MEMORY, nodes),
             answer.Section("domains", "Failure domains", domains),
             _steps(plan),
@@ -129,7 +129,7 @@ def verdict(plan: Plan) -> str:
         return f"Can be applied, {count(allowed, 'guard')} overridden" if allowed else "Can be applied"
     if plan.left_out:
         return f"No changes in this part of the plan: {count(len(plan.left_out), 'change')} left out"
-    if plan.unreadable:
+    if plan.not_compared:
         return "No changes in what was compared"
     return "No changes: the cluster is what the policy declares"
 
@@ -341,7 +341,7 @@ def _warned(plan: Plan) -> tuple[answer.Figure, ...]:
 def _changes_figure(plan: Plan) -> answer.Figure:
     detail = [f"in {count(len(plan.steps), 'step')} on {count(len({item.object for item in plan.changes}), 'object')}"]
     warnings = sum(item.severity is not Severity.ERROR for item in plan.findings)
-    detail += [f"{len(plan.unreadable):,} not compared"] if plan.unreadable else []
+    detail += [f"{len(plan.not_compared):,} not compared"] if plan.not_compared else []
     detail += [count(warnings, "warning")] if warnings else []
     return answer.Figure("changes", f"{len(plan.changes):,}", ", ".join(detail), about="changes")
 

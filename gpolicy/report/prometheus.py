@@ -221,7 +221,7 @@ def drift_metrics(report: DriftReport) -> Samples:
         "info": [({"cluster": report.cluster}, 1)],
         "differences": [({"kind": level.value}, differing[level.value]) for level in Level],
         "accepted": [({}, len(report.accepted))],
-        "unreadable": [({}, len(report.unreadable))],
+        "unreadable": [({}, len(report.not_compared))],
         "waiver_findings": [({"rule": rule}, waivers[rule]) for rule in _WAIVER_FINDINGS],
         "difference": [({"object": drift.object, "path": drift.name}, 1) for drift in report.drift],
         "object_modified_timestamp_seconds": [({"object": obj}, when) for obj, when in modified.items()],

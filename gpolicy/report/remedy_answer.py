@@ -8,7 +8,7 @@ from gpolicy.analysis.size_words import with_bound
 from gpolicy.analysis.violations import PolicyViolation
 from gpolicy.ganeti.commands import Command
 from gpolicy.json_values import COUNT, FROM_ONE, LENGTH, NUMBER, TEXTS, Document, Key, Maybe, Shape, fields_of
-from gpolicy.plan.plan import rapi_shape
+from gpolicy.plan.plan_json import rapi_shape
 from gpolicy.printable import count
 from gpolicy.remedy.commands import SizeCure
 from gpolicy.remedy.faults import Fault, FaultKind

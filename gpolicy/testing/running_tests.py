@@ -30,7 +30,8 @@ from gpolicy.ganeti.vocabulary import MINMAX, Level, Values
 from gpolicy.guessing import did_you_mean_one_of
 from gpolicy.opening import read_below, real_path, reason
 from gpolicy.plan.changes import MEMBERSHIP
-from gpolicy.plan.diff import before_and_after, diff, prospect
+from gpolicy.plan.diff import diff
+from gpolicy.plan.prospect import before_and_after, prospect
 from gpolicy.policy.files import boundary
 from gpolicy.policy.loading import LARGEST_SNAPSHOT
 from gpolicy.policy.model import GroupPolicy, Policy, promised_nodes

@@ -6,15 +6,22 @@ from dataclasses import dataclass, replace
 
 from gpolicy.analysis.size_words import pair_names
 from gpolicy.cluster.state import ClusterState
-from gpolicy.cluster.terms import NO_LIMITS, Limits, limited, limits_in_force, with_limits
+from gpolicy.cluster.terms import NO_LIMITS, Limits, Terms, limits_in_force
 from gpolicy.findings import Finding, Severity
 from gpolicy.impact.comparison import Sides
-from gpolicy.impact.declared_guards import extent_of, failures_asked, need_impact, with_declared_guards
+from gpolicy.impact.declared_guards import (
+    failures_asked,
+    guards_for,
+    judge_declared,
+    need_impact,
+    sides_of,
+    takes_instances,
+)
 from gpolicy.impact.impact import Impact, impact
 from gpolicy.plan.built_in_guards import check_allowed
 from gpolicy.plan.changes import WHOLE, Part
-from gpolicy.plan.diff import projected
-from gpolicy.plan.plan import Plan, make_plan, refused_plan
+from gpolicy.plan.plan import Plan, make_plan, plan_without_steps
+from gpolicy.plan.prospect import Prospect, projected
 from gpolicy.policy.model import Policy
 from gpolicy.progress import Working, quietly
 from gpolicy.resolve.desired import OTHER_CLUSTER
@@ -38,15 +45,16 @@ class PlanRequest:
     upgrade: str | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
-class PlannedChange(Sides):
-    """A plan, the cluster before and after it, and what it does. `names` are what sizes are called after it.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedChange:
+    """A plan, the cluster on both `sides` of it, and what it does.
 
     `impact` is None if nothing changes, nobody asked for it, or errors prevent it. `errors` are those that prevent the
     plan, which then has no changes.
     """
 
     plan: Plan
+    sides: Sides
     impact: Impact | None = None
     errors: tuple[Finding, ...] = ()
 
@@ -60,38 +68,48 @@ def plan_change(
 
     For example, `plan_change(checked, state).plan.safe` says whether all guards pass.
     """
-    policy = checked.policy
+    policy, allowed = checked.policy, request.allowed
     if any(error.code != OTHER_CLUSTER.code for error in checked.errors):  # that one is a guard's
-        refused = refused_plan(policy, state, list(checked.errors))
-        return PlannedChange(state, state, plan=refused, errors=checked.errors)
-    check_allowed(request.allowed, policy)
+        refused = plan_without_steps(policy, state, checked.errors)
+        return PlannedChange(plan=refused, sides=Sides(state, state), errors=checked.errors)
+    check_allowed(allowed, policy)
     with working("comparing the policy with the cluster"):
         desired = checked.desired_of(state)
-        plan, prospect = make_plan(policy, state, allowed=request.allowed, part=request.part, desired=desired)
+        plan, prospect = make_plan(
+            policy, state, allowed=allowed, part=request.part, limits=request.limits, desired=desired
+        )
+    sides = sides_of(_supposed(prospect, plan.terms, request))
+    found = _impact(plan, policy, sides, request, working) if request.with_impact else None
     warnings = (item for item in checked.findings if item.severity is Severity.WARNING)
-    plan = replace(plan, findings=(*plan.findings, *warnings))
-    terms, before, after = with_limits(plan.terms, request.limits), prospect.before, prospect.after
-    if request.limits != NO_LIMITS:
-        before, after = limited(before, request.limits), limited(after, request.limits)
+    plan = replace(
+        plan,
+        pair_names=sides.names.by_object,
+        declared_guards=guards_for(policy, plan.left_out),
+        findings=(*plan.findings, *warnings),
+    )
+    verdicts = (*takes_instances(found, allowed), *judge_declared(plan, sides, found, allowed))
+    return PlannedChange(plan=replace(plan, guards=(*plan.guards, *verdicts)), sides=sides, impact=found)
+
+
+def _supposed(prospect: Prospect, terms: Terms, request: PlanRequest) -> Prospect:
+    """Return what the plan does to the cluster that the request supposes."""
+    before, after = prospect.before, prospect.after
     if request.what_if is not None:
-        before = suppose(before, request.what_if, pair_names(policy, before))
-        after = projected(before, plan.changes, terms)
+        before = suppose(before, request.what_if, pair_names(prospect.policy, before))
+        after = projected(before, prospect.changes, terms)
     if request.upgrade is not None:
         said = f"Ganeti {request.upgrade} after the changes"
         after = replace(after, software_version=request.upgrade, supposed=(*after.supposed, said))
-    sides = Sides(before, after, pair_names(policy, after))
-    found = None
+    return replace(prospect, before=before, after=after)
+
+
+def _impact(plan: Plan, policy: Policy, sides: Sides, request: PlanRequest, working: Working) -> Impact | None:
+    """Return what the plan does; None if it changes nothing that anybody asks about, or does not fit the cluster."""
     asked = plan.changes or request.what_if or request.upgrade or need_impact(policy.guards)
-    if request.with_impact and asked and not any(item.severity is Severity.ERROR for item in plan.findings):
-        found = _impact(policy, sides, request.limits, working)
-    extent = extent_of(plan.left_out, sides)
-    plan = with_declared_guards(plan, policy, terms, sides.names, found, request.allowed, extent)
-    return PlannedChange(before, after, sides.names, plan=plan, impact=found)
-
-
-def _impact(policy: Policy, sides: Sides, asked: Limits, working: Working) -> Impact:
-    failures = max(asked.max_node_failures or 1, failures_asked(policy.guards))
+    if not asked or any(item.severity is Severity.ERROR for item in plan.findings):
+        return None
+    failures = max(request.limits.max_node_failures or 1, failures_asked(policy.guards))
     hardware = {group.name: group.hardware for group in policy.groups.values() if group.hardware}
     with working("working out what the changes do") as tell:
         found = impact(sides, hardware=hardware, failures=failures, tell=tell)
-    return replace(found, limits=limits_in_force(sides.after, asked), what_if=sides.after.supposed)
+    return replace(found, limits=limits_in_force(sides.after, request.limits), what_if=sides.after.supposed)

@@ -182,7 +182,7 @@ def open_cluster(
     cluster, RequestError for a plan of another cluster, or where what is supposed is impossible.
     """
     from gpolicy.analysis.size_words import PairNames, names_by_object, pair_names  # noqa: PLC0415
-    from gpolicy.plan.diff import prospect  # noqa: PLC0415
+    from gpolicy.plan.prospect import prospect  # noqa: PLC0415
 
     names = PairNames()
     if isinstance(policy, CheckedPolicy):
@@ -204,7 +204,7 @@ def _planned(state: ClusterState, plan: gpolicy.Plan, file: Path) -> ClusterStat
     """Return the cluster as a plan makes it. Raise RequestError for a plan for another cluster."""
     from gpolicy.apply.work import ClusterIdentity  # noqa: PLC0415
     from gpolicy.cluster.state_files import state_digest  # noqa: PLC0415
-    from gpolicy.plan.diff import before_and_after  # noqa: PLC0415
+    from gpolicy.plan.prospect import before_and_after  # noqa: PLC0415
 
     if state.name and (other := ClusterIdentity(plan.cluster, plan.cluster_uuid).other(state)):
         raise RequestError(f"{file} is a plan for cluster {plan.cluster or plan.source}: {other}")

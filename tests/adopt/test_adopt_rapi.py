@@ -51,7 +51,7 @@ def test_the_plan_is_empty_by_both_sources(cluster: str, tmp_path: Path) -> None
     assert policy.findings == ()
     for seen in (state, read_state(f"config:{CLUSTERS / cluster / 'config.data'}")):
         plan = make_plan(policy, seen)
-        assert (plan.changes, plan.findings, plan.unreadable) == ((), (), ())
+        assert (plan.changes, plan.findings, plan.not_compared) == ((), (), ())
 
 
 def test_values_that_the_source_does_not_show_are_noted() -> None:

@@ -85,7 +85,7 @@ def test_the_plan_of_a_recorded_cluster_is_empty(source: str, tmp_path: Path) ->
         if item.severity == "error"
     ] == []
     plan = make_plan(policy, state)
-    assert (plan.changes, plan.steps, plan.findings, plan.unreadable) == ((), (), (), ())
+    assert (plan.changes, plan.steps, plan.findings, plan.not_compared) == ((), (), (), ())
     assert plan.safe
     assert [str(item) for item in adopted.left_out] == ([] if state.name else [NAMELESS])
     assert adopt_cluster(state) == adopted

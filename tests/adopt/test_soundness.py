@@ -15,7 +15,7 @@ from gpolicy.cluster.state import ClusterObject, ClusterState, LiveGroup, LiveNo
 from gpolicy.cluster.state_files import read_snapshot
 from gpolicy.forecast.telling import FORECAST
 from gpolicy.impact.declared_guards import verdicts_on
-from gpolicy.plan.diff import prospect
+from gpolicy.plan.prospect import prospect
 from gpolicy.policy.loading import load_policy
 from gpolicy.policy.model import Policy
 from gpolicy.writing.documents import GUARDS_FILE

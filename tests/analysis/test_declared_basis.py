@@ -23,7 +23,7 @@ from gpolicy.errors import GpolicyError
 from gpolicy.impact.comparison import Sides
 from gpolicy.impact.declared_guards import declared_guards, guard_impact
 from gpolicy.impact.impact import resource_model_change
-from gpolicy.plan.diff import prospect
+from gpolicy.plan.prospect import prospect
 from gpolicy.policy.loading import load_policy
 from gpolicy.policy.model import Policy
 from gpolicy.report.impact_sections import resource_model_section

@@ -24,8 +24,8 @@ from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.state_files import read_snapshot
 from gpolicy.errors import GpolicyError, InputError
 from gpolicy.json_values import json_text
-from gpolicy.plan.diff import prospect
 from gpolicy.plan.effects import Effect, contents
+from gpolicy.plan.prospect import prospect
 from gpolicy.plan.step import Procedure
 from gpolicy.remedy.remedy import RemedyReport, find_remedy
 from gpolicy.remedy.saved_remedy import Supposed, read_procedure, save_moves

@@ -10,8 +10,8 @@ import pytest
 from gpolicy.analysis.allocator_input import cluster_data
 from gpolicy.cluster.sources import read_state
 from gpolicy.ganeti.releases import RELEASE_VARIABLE
-from gpolicy.plan.diff import prospect
 from gpolicy.plan.plan_file import read_plan
+from gpolicy.plan.prospect import prospect
 from gpolicy.policy.loading import load_policy
 from tests.cli.command_line import gpolicy
 from tests.htools.recorded import load_cases

@@ -15,7 +15,8 @@ from gpolicy.cluster.state_files import read_snapshot
 from gpolicy.impact.comparison import Sides
 from gpolicy.impact.declared_guards import declared_guards, failures_asked, guard_impact, judge_declared_again
 from gpolicy.impact.impact import Impact, impact
-from gpolicy.plan.diff import diff, projected
+from gpolicy.plan.diff import diff
+from gpolicy.plan.prospect import projected
 from gpolicy.policy.loading import load_policy
 from tests.plan.planned import make_plan
 

@@ -18,7 +18,8 @@ from gpolicy.ganeti.vocabulary import Level, Values
 from gpolicy.json_values import json_text
 from gpolicy.plan import plan as planning
 from gpolicy.plan.changes import Change
-from gpolicy.plan.plan import Plan, plan_as_json
+from gpolicy.plan.plan import Plan
+from gpolicy.plan.plan_json import plan_as_json
 from gpolicy.plan.step import Step
 from gpolicy.policy.loading import load_policy
 from gpolicy.policy.model import Policy

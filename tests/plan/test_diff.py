@@ -80,7 +80,7 @@ def test_unreadable_values_are_neither_changed_nor_unchanged(family: str) -> Non
     plan = plan_for(
         state, f"NodeGroup\nname: default\n{family}: {value}", "NodeGroup\nname: new\n" + f"{family}: {value}"
     )
-    assert [(item.object, item.path[0]) for item in plan.unreadable] == [("group/default", family)]
+    assert [(item.object, item.path[0]) for item in plan.not_compared] == [("group/default", family)]
     assert [(item.object, item.path[0]) for item in plan.changes] == [("group/new", "name"), ("group/new", family)]
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from gpolicy.plan.changes import NODES
 from gpolicy.plan.effects import Effect
-from gpolicy.plan.plan import plan_as_json
+from gpolicy.plan.plan_json import plan_as_json
 from gpolicy.plan.step import PlannedCommand
 from tests.plan.planned import cluster, plan_for, policy_of
 

@@ -14,7 +14,7 @@ from gpolicy.cluster.state import ClusterState, LiveNode, PhysicalVolume, Resour
 from gpolicy.cluster.terms import VolumeTerms
 from gpolicy.cluster.volume_pools import VolumePool, volume_pools
 from gpolicy.ganeti.vocabulary import Values
-from gpolicy.plan.diff import projected, prospect, resources_when_turned
+from gpolicy.plan.prospect import projected, prospect, resources_when_turned
 from gpolicy.policy.loading import load_policy
 from tests.ganeti.real_ganeti import TREES, needs_ganeti
 from tests.plan.planned import cluster, plan_for

@@ -13,9 +13,10 @@ from gpolicy.cluster.terms import GroupTerms, Limits, Promise, Terms, VolumeTerm
 from gpolicy.errors import InputError
 from gpolicy.ganeti.vocabulary import Level, Value
 from gpolicy.plan.changes import ChangeAction
-from gpolicy.plan.diff import before_and_after, diff
-from gpolicy.plan.plan import terms_data
+from gpolicy.plan.diff import diff
 from gpolicy.plan.plan_file import read_terms
+from gpolicy.plan.plan_json import terms_data
+from gpolicy.plan.prospect import before_and_after
 from gpolicy.policy.loading import load_policy
 from gpolicy.resolve.desired import resolve, terms_of
 

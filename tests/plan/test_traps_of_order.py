@@ -264,4 +264,4 @@ def test_surprise_unreadable_values_do_not_stop_the_rest() -> None:
     plan = plan_for(
         cluster(unreadable=(gap,)), CLUSTER + "disk_state: {plain: {xenvg: {disk_total: 4}}}\nmax_running_jobs: 3"
     )
-    assert len(plan.unreadable) == len(plan.steps) == 1
+    assert len(plan.not_compared) == len(plan.steps) == 1

@@ -145,7 +145,7 @@ def test_t35_states_that_nobody_shows_are_a_third_answer() -> None:
     gaps = tuple(Unreadable(level=level, prefix=("hv_state",)) for level in Level)
     plan = plan_for(cluster(unreadable=gaps), CLUSTER + "hv_state: {kvm: {mem_node: 4}}")
     assert (plan.changes, plan.steps) == ((), ())
-    assert [(item.object, item.wanted) for item in plan.unreadable] == [("cluster", 4)]
+    assert [(item.object, item.wanted) for item in plan.not_compared] == [("cluster", 4)]
 
 
 def test_t35_states_have_no_effect_and_a_reset_of_the_clusters_is_its_default() -> None:
@@ -162,7 +162,7 @@ def test_t36_own_node_parameters_that_the_source_leaves_out_are_not_guessed() ->
     gap = Unreadable(level=Level.NODE, prefix=("ndparams",))
     state = cluster(nodes={"n1": "default"}, unreadable=(gap,))
     plan = plan_for(state, "NodeSet\nname: s\nnodes: [n1]\nndparams: {ssh_port: 22}")
-    assert [(item.object, item.path) for item in plan.unreadable] == [("node/n1", ("ndparams", "ssh_port"))]
+    assert [(item.object, item.path) for item in plan.not_compared] == [("node/n1", ("ndparams", "ssh_port"))]
     assert plan.changes == ()
 
 

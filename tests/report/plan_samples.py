@@ -109,7 +109,7 @@ def full_plan(named: Named = plain, *, safe: bool = False, many: int = 1) -> Pla
         changes=changes,
         steps=(*(step for _ in range(many)), rapi),
         guards=guards,
-        unreadable=(NotCompared(f"group/{group}", ("hv_state", "kvm", "mem_node"), 6144, span),),
+        not_compared=(NotCompared(f"group/{group}", ("hv_state", "kvm", "mem_node"), 6144, span),),
         findings=(finding,),
         notes=(f"{named('note')}: no run-time state",),
     )

@@ -13,7 +13,7 @@ from gpolicy.analysis.size_words import pair_names
 from gpolicy.cluster.sources import SourceOptions, read_state
 from gpolicy.impact.comparison import Sides
 from gpolicy.impact.impact import PARTS, Impact, impact
-from gpolicy.plan.diff import projected
+from gpolicy.plan.prospect import projected
 from gpolicy.policy.loading import load_policy
 from gpolicy.report.impact_json import IMPACT
 from tests.plan.planned import make_plan, plan_text

@@ -24,8 +24,8 @@ from gpolicy.cluster.state import ClusterState, LiveNode
 from gpolicy.ganeti.commands import shell_line
 from gpolicy.impact.comparison import Sides
 from gpolicy.impact.impact import Impact
-from gpolicy.plan.diff import projected
 from gpolicy.plan.plan import Plan
+from gpolicy.plan.prospect import projected
 from gpolicy.policy.loading import load_policy
 from gpolicy.printable import printable
 from gpolicy.provenance import Provenance

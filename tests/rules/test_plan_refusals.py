@@ -15,7 +15,7 @@ from gpolicy.cluster.state import ClusterState, LiveNode
 from gpolicy.findings import Severity, told
 from gpolicy.forecast.telling import FORECAST
 from gpolicy.impact.declared_guards import verdicts_on
-from gpolicy.plan.diff import prospect
+from gpolicy.plan.prospect import prospect
 from gpolicy.policy.loading import load_policy
 from tests.mistakes import find_mistakes
 from tests.plan.planned import make_plan

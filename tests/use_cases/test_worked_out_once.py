@@ -14,7 +14,7 @@ import gpolicy
 from gpolicy.analysis import allocator_input, loaded_state
 from gpolicy.checking import context
 from gpolicy.impact import comparison
-from gpolicy.plan import built_in_guards, diff, plan
+from gpolicy.plan import built_in_guards, diff, plan, prospect
 from gpolicy.resolve import desired
 from gpolicy.use_cases import changes
 from tests.cli.command_line import ROOT
@@ -44,8 +44,8 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
             monkeypatch.setattr(module, name, counting)
 
     count("resolve", desired.resolve, context, diff)
-    count("diff", diff.diff, diff, plan)
-    count("projected", diff.projected, diff, built_in_guards, changes)
+    count("diff", diff.diff, diff, plan, prospect)
+    count("projected", prospect.projected, prospect, built_in_guards, changes)
     count("load_state", loaded_state.load_state, loaded_state, comparison)
     count("cluster_data", allocator_input.cluster_data, allocator_input)
     return found

@@ -64,7 +64,7 @@ def test_the_demo_changes_objects_of_every_kind_and_breaks_no_built_in_guard() -
     assert {change.object.partition("/")[0] for change in plan.changes} == {"cluster", "group", "node"}
     assert {change.action.value for change in plan.changes} >= {"set", "rename", "move"}
     assert plan.findings == ()
-    assert plan.unreadable == ()
+    assert plan.not_compared == ()
     assert plan.safe
     assert 5 <= len(plan.steps) <= 20
 

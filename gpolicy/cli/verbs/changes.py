@@ -103,7 +103,7 @@ def _planned(
 ) -> Report:
     """Make and keep a plan; return it as a report."""
     from gpolicy.cli.checking import checked_policy  # noqa: PLC0415
-    from gpolicy.plan.plan import plan_as_json  # noqa: PLC0415
+    from gpolicy.plan.plan_json import plan_as_json  # noqa: PLC0415
     from gpolicy.report.answer_file import kept_text  # noqa: PLC0415
     from gpolicy.report.impact_json import IMPACT  # noqa: PLC0415
     from gpolicy.report.plan_answer import plan_answer  # noqa: PLC0415
@@ -126,11 +126,11 @@ def _planned(
         return plan_answer(
             made,
             impact=impact,
-            sides=planned,
+            sides=planned.sides,
             sources=policy.files,
             locate=repository_path,
             of=named_policy(path, policy),
-            unmanaged=_unmanaged(policy, planned.after),
+            unmanaged=_unmanaged(policy, planned.sides.after),
             accepted=checked.accepted,
         )
 

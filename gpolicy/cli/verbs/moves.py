@@ -197,7 +197,7 @@ class _Files:
 
     def of(self, target: Target) -> _Files:
         """Return the files of one cluster."""
-        given = self.given if self.given and self.given.suffix == ".json" else target.path
+        given = self.given if self.given and self.given.suffix == ".json" else target.given_policy
         found = replace(self, save=target.output(self.save), script=target.output(self.script, ".sh"), given=given)
         check_no_file_is_lost(given, found.save, found.script)
         return found

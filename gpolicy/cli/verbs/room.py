@@ -116,7 +116,7 @@ def capacity(  # noqa: PLR0913 (one parameter an option)
             directory = own if target.several or own.is_dir() else history
             growth = gpolicy.forecast_capacity(cluster, report, directory, observed=state, at=at, working=working)
         found = report_under(
-            target.path,
+            target.given_policy,
             lambda: with_growth(capacity_answer(report, components=score, before=before), growth),
             lambda: capacity_data(report, before, growth),
         )
@@ -164,7 +164,9 @@ def place(  # noqa: PLR0913 (Typer reads options from arguments)
         code = ExitCode.FINE if report.accepted else ExitCode.FINDINGS
         asked_for, short = " ".join(asked), after_work(_SHORT_SEARCH)
         then = _moves_for(cluster, asked_for, short, "next: ") if is_plain and not report.ok else ()
-        return report_under(target.path, lambda: place_answer(report, *then), lambda: PLACE_DOCUMENT.data(report), code)
+        return report_under(
+            target.given_policy, lambda: place_answer(report, *then), lambda: PLACE_DOCUMENT.data(report), code
+        )
 
     return run(work, clusters, policy, outputs, verb="place")
 
@@ -242,7 +244,9 @@ def suggest(  # noqa: PLR0913 (one parameter an option)
 
             schema = schema_for(file.parent)
             write_new_file(file, led_to(schema, text, file) if schema.is_file() else text)
-        found = report_under(target.path, lambda: suggest_answer(report, file), lambda: SUGGEST_DOCUMENT.data(report))
+        found = report_under(
+            target.given_policy, lambda: suggest_answer(report, file), lambda: SUGGEST_DOCUMENT.data(report)
+        )
         own = {**found.own, "yaml": lambda: text if file is None else ""}
         following = () if file else ("next: add --save FILE to write the document that declares them",)
         return replace(found, own=own, following=following)
@@ -299,11 +303,13 @@ def size(  # noqa: PLR0913 (one parameter an option)
         cluster = target.open(what_if, limits)
         if request is None:
             full = gpolicy.fill_group(cluster, group, stop=gpolicy.after(seconds), working=working)
-            return report_under(target.path, lambda: full_answer(full), lambda: SIZE_DOCUMENT.data(full))
+            return report_under(target.given_policy, lambda: full_answer(full), lambda: SIZE_DOCUMENT.data(full))
         report = gpolicy.size_group(cluster, request, stop=gpolicy.after(seconds), working=working)
         moves = f"{one} group={report.group}" if one and any(report.nodes) else ""
         stop = gpolicy.after(seconds)
         instead = _moves_for(cluster, moves, stop, "instead of nodes: ", else_why=True) if moves else ()
-        return report_under(target.path, lambda: size_answer(report, *instead), lambda: SIZE_DOCUMENT.data(report))
+        return report_under(
+            target.given_policy, lambda: size_answer(report, *instead), lambda: SIZE_DOCUMENT.data(report)
+        )
 
     return run(work, clusters, given, outputs, verb="size")

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from gpolicy.impact.impact import LocationChange
     from gpolicy.plan.built_in_guards import GuardResult
     from gpolicy.plan.changes import Objection
-    from gpolicy.plan.diff import Prospect
+    from gpolicy.plan.prospect import Prospect
     from gpolicy.policy.model import Declared, Hardware
 
 _CAUSES: Final = {"disk-templates": DISK_TEMPLATES, "spindles": EXCLUSIVE_STORAGE}
