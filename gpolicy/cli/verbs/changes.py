@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
@@ -25,6 +25,7 @@ from gpolicy.printable import as_text, count, some
 
 if TYPE_CHECKING:
     from gpolicy.cluster.state import ClusterState
+    from gpolicy.impact.impact import Impact
     from gpolicy.report.answer import Answer
 
 verbs = typer.Typer()
@@ -103,9 +104,6 @@ def _planned(
 ) -> Report:
     """Make and keep a plan; return it as a report."""
     from gpolicy.cli.checking import checked_policy  # noqa: PLC0415
-    from gpolicy.plan.plan_json import plan_as_json  # noqa: PLC0415
-    from gpolicy.report.answer_file import kept_text  # noqa: PLC0415
-    from gpolicy.report.impact_json import IMPACT  # noqa: PLC0415
     from gpolicy.report.plan_answer import plan_answer  # noqa: PLC0415
     from gpolicy.report.plan_github import plan_github  # noqa: PLC0415
 
@@ -115,11 +113,11 @@ def _planned(
     state = target.read()
     checked = checked_policy(path, state, target.members, base=base)
     planned = gpolicy.plan_change(checked, state, request, working=working)
-    policy, made, impact = checked.policy, planned.plan, planned.impact
+    policy, impact = checked.policy, planned.impact
     if not planned.errors:
-        _refuse_empty_part(made, target)
-        made = replace(made, provenance=provenance_of(policy.files))
-    places = {guard.name.value: guard.name.span for guard in policy.guards}
+        _refuse_empty_part(planned.plan, target)
+        planned = replace(planned, plan=replace(planned.plan, provenance=provenance_of(policy.files)))
+    made, places = planned.plan, {guard.name.value: guard.name.span for guard in policy.guards}
 
     @cache
     def answer() -> Answer:
@@ -134,13 +132,8 @@ def _planned(
             accepted=checked.accepted,
         )
 
-    def data(*, with_impact: bool = True) -> dict[str, Any]:
-        return plan_as_json(made, IMPACT(impact) if impact is not None and with_impact else None)
-
-    if save is not None and planned.errors and save.exists():
-        sys.stderr.write(as_text([f"note: {save} is of an earlier plan"]))
-    if save is not None and not planned.errors and (made.changes or not target.several or save.exists()):
-        write_private(save, kept_text(data(with_impact=not target.several), answer()).encode())
+    if save is not None:
+        _save(planned, answer, save, of_several=target.several)
     if script is not None and made.safe:
         write_program(script, gpolicy.render_script(made).encode())
     elif script is not None:
@@ -150,13 +143,32 @@ def _planned(
         exit_code=int(code if made.safe else ExitCode.FINDINGS),
         answer=answer,
         own={
-            "json": lambda: json_text(data()),
+            "json": lambda: json_text(_plan_data(made, impact)),
             "github": lambda: plan_github(made, answer(), impact=impact, guard_places=places, locate=repository_path),
         },
         errors=planned.errors,
         files=policy.files,
         following=() if planned.errors else tuple(_following(made, save, script)),
     )
+
+
+def _plan_data(plan: gpolicy.Plan, impact: Impact | None) -> dict[str, Any]:
+    from gpolicy.plan.plan_json import plan_as_json  # noqa: PLC0415
+    from gpolicy.report.impact_json import IMPACT  # noqa: PLC0415
+
+    return plan_as_json(plan, IMPACT(impact) if impact is not None else None)
+
+
+def _save(planned: gpolicy.PlannedChange, answer: Callable[[], Answer], file: Path, *, of_several: bool) -> None:
+    """Keep a plan. Of several clusters, a plan has no impact, and one without changes is not kept newly."""
+    from gpolicy.report.answer_file import kept_text  # noqa: PLC0415
+
+    if planned.errors:
+        if file.exists():
+            sys.stderr.write(as_text([f"note: {file} is of an earlier plan"]))
+    elif planned.plan.changes or not of_several or file.exists():
+        data = _plan_data(planned.plan, None if of_several else planned.impact)
+        write_private(file, kept_text(data, answer()).encode())
 
 
 def _refuse_suppositions(request: gpolicy.PlanRequest, output: Path | None) -> None:
