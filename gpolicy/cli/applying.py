@@ -72,7 +72,7 @@ def consent_lines(plan: Procedure, destination: str, intention: Intention) -> It
     yield f"{count(len(intention.tasks), 'step')} to {what} cluster {plan.cluster} through {destination}"
     signed = f"signed by {plan.signer}" if plan.signer is not None else "signature not asked for"
     yield f"  {noun} {plan.digest}, {signed}"
-    yield from (f"  {word}" for word in plan.provenance.words(plan.source, plan.snapshot))
+    yield from (f"  {word}" for word in plan.made_words)
     yield from (f"   done  {title}" for title in intention.skipped)
     for task in intention.tasks:
         yield f"  {task.step:>5}. {task.title}"

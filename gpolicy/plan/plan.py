@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Final, NamedTuple
 
 from gpolicy import __version__
+from gpolicy.cluster.sources import state_read_at
 from gpolicy.cluster.state import HIDDEN_BY_RAPI, ClusterState
 from gpolicy.cluster.state_files import state_digest
 from gpolicy.cluster.terms import Terms
@@ -321,7 +322,7 @@ PLAN_FIRST: Final = Shape(Plan).with_keys(
     made_at="provenance.made_at",
     policy_commit="provenance.commit",
     policy_dirty="provenance.dirty",
-    state_read_at=Key(str | None, lambda plan: plan.provenance.state_read_at(plan.source, plan.snapshot)),
+    state_read_at=Key(str | None, lambda plan: state_read_at(plan.provenance, plan.source, plan.snapshot)),
     ganeti_version="version",
     **dict.fromkeys(("policy_digest", "state_digest", "state_digest_rapi"), DIGEST),
     observed=OBSERVED,

@@ -13,6 +13,7 @@ from enum import Enum, IntEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from gpolicy.cluster.sources import provenance_words
 from gpolicy.cluster.state import Snapshot, describe_source
 from gpolicy.findings import Finding
 from gpolicy.ganeti import amounts
@@ -325,7 +326,7 @@ class Answer:
     @property
     def made(self) -> str:
         """When the answer was made, from which policy, and how old the state is, as far as that is known."""
-        return ", ".join(self.provenance.words(self.source, self.snapshot))
+        return ", ".join(provenance_words(self.provenance, self.source, self.snapshot))
 
 
 def with_content(sections: Iterable[Section], *, brief: bool = False) -> list[Section]:
