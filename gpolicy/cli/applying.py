@@ -25,8 +25,6 @@ from gpolicy.use_cases.carrying_out import ApplyRequest, apply_plan, runner_for
 
 def apply(request: ApplyRequest, *, yes: bool) -> int:
     """Apply, resume or roll back a plan or remedy, with `yes` without being asked; return the exit code."""
-    if request.resume and request.rollback:
-        raise UsageError("--resume and --rollback exclude one another")
     plan = read_procedure(request.plan, request.signers)
     stop = StopRequests()
     signals = Signals(stop, tell_signal)
