@@ -396,8 +396,8 @@ def section_of_tables(
     return Section(key, title, shown, notes, weight=max((item.weight for item in shown), default=Weight.SAME), **more)
 
 
-def number(value: int | None) -> str:
-    """Return a number: 12,345."""
+def digits(value: int | None) -> str:
+    """Return a number in digits: 12,345."""
     return NOTHING if value is None else f"{value:,}"
 
 
@@ -423,8 +423,8 @@ size: Final = amounts.exact_size
 rough_size: Final = amounts.rough_size
 
 
-def known_size(mebibytes: int | None) -> str:
-    """Return a rounded size; what is not known is nothing."""
+def known_rough_size(mebibytes: int | None) -> str:
+    """Return a rounded size, where it is known."""
     return NOTHING if mebibytes is None else rough_size(mebibytes)
 
 
