@@ -9,18 +9,25 @@ from dataclasses import dataclass
 
 from gpolicy.cluster.state import ClusterObject, ClusterState
 from gpolicy.errors import RequestError
+from gpolicy.ganeti import vocabulary
 from gpolicy.ganeti.parameters import PARAMETERS
-from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS, Level, Path, TakesEffect, Value, Values
+from gpolicy.ganeti.vocabulary import (
+    ALLOWED_TEMPLATES,
+    ENABLED_TEMPLATES,
+    EXCLUSIVE_STORAGE,
+    Level,
+    Path,
+    Value,
+    Values,
+)
 from gpolicy.guessing import did_you_mean_one_of
 from gpolicy.plan.changes import MEMBERSHIP, NAME, Change, ChangeAction, Objection, contains, instances_with, words
-from gpolicy.plan.diff import EXCLUSIVE, Difference, Prospect, projected
+from gpolicy.plan.diff import Difference, Prospect, projected
 from gpolicy.policy.kinds import BUILT_IN
 from gpolicy.policy.model import Policy
 from gpolicy.printable import some
 from gpolicy.resolve.desired import other_cluster
 
-_ENABLED: Path = ("enabled_disk_templates",)
-_ALLOWED: Path = ("ipolicy", "disk-templates")
 _NEEDS: tuple[tuple[frozenset[str], Path, str], ...] = (
     (frozenset({"plain", "drbd"}), ("volume_group_name",), "plain and drbd need a volume group"),
     (frozenset({"drbd"}), ("drbd_usermode_helper",), "drbd needs a helper"),
@@ -128,20 +135,20 @@ def judge_without_cluster(
 
 
 def _templates_enabled(view: Outlook) -> Iterator[Objection]:
-    enabled = set(words(view.after.cluster.own.get(_ENABLED)))
+    enabled = set(words(view.after.cluster.own.get(ENABLED_TEMPLATES)))
     if not enabled:
         return
-    lists_change = any(change.path in (_ENABLED, _ALLOWED) for change in view.changes)
+    lists_change = any(change.path in (ENABLED_TEMPLATES, ALLOWED_TEMPLATES) for change in view.changes)
     touched = [change for change in view.changes if change.path[0] == "ipolicy"]
     groups = [(f"group {name}", name, group.own) for name, group in view.after.groups.items()]
     for label, name, own in [("the cluster's policy", None, view.after.cluster.own), *groups]:
-        if _ALLOWED not in own:
+        if ALLOWED_TEMPLATES not in own:
             continue
-        allowed = words(own[_ALLOWED])
+        allowed = words(own[ALLOWED_TEMPLATES])
         extra = sorted(set(allowed) - enabled)
         if extra and lists_change:
             text = f"{label} allows {', '.join(extra)}, which would not be enabled: declare its disk-templates as well"
-            yield view.object_to(text, _ALLOWED, _ENABLED, group=name)
+            yield view.object_to(text, ALLOWED_TEMPLATES, ENABLED_TEMPLATES, group=name)
         elif not set(allowed) & enabled and any(change.object_name == name for change in touched):
             text = (
                 f"{label} allows no enabled template (Ganeti cuts its list to the enabled ones) and cannot be changed"
@@ -151,7 +158,7 @@ def _templates_enabled(view: Outlook) -> Iterator[Objection]:
 
 
 def _templates_in_use(view: Outlook) -> Iterator[Objection]:
-    change = view.cluster_change(_ENABLED)
+    change = view.cluster_change(ENABLED_TEMPLATES)
     for template in sorted(set(words(change.before)) - set(words(change.after))) if change else ():
         users = instances_with(view.before, template)
         if template == "diskless":
@@ -159,14 +166,14 @@ def _templates_in_use(view: Outlook) -> Iterator[Objection]:
         if template == "plain":  # the volumes below DRBD disks are plain ones
             users = sorted({*users, *instances_with(view.before, "drbd")})
         if users:
-            yield view.object_to(f"{template} cannot be disabled, {some(users)} use it", _ENABLED)
+            yield view.object_to(f"{template} cannot be disabled, {some(users)} use it", ENABLED_TEMPLATES)
 
 
 def _standard_in_bounds(view: Outlook) -> Iterator[Objection]:
-    paths = {("ipolicy", "minmax"), *(("ipolicy", "std", name) for name in SPEC_PARAMETERS)}
+    paths = {("ipolicy", "minmax"), *(("ipolicy", "std", name) for name in vocabulary.SPEC_PARAMETERS)}
     if not any(change.level is Level.CLUSTER and change.path in paths for change in view.changes):
         return
-    std = {name: view.after.cluster.own.get(("ipolicy", "std", name)) for name in SPEC_PARAMETERS}
+    std = {name: view.after.cluster.own.get(("ipolicy", "std", name)) for name in vocabulary.SPEC_PARAMETERS}
     pairs = view.after.cluster.own.get(("ipolicy", "minmax"))
     only: Value = {"min": std, "max": std}
     if isinstance(pairs, list) and None not in std.values() and not any(contains(pair, only) for pair in pairs):
@@ -202,7 +209,7 @@ def _pairs_together(view: Outlook) -> Iterator[Objection]:
 def _disks_stay(view: Outlook) -> Iterator[Objection]:
     """Compare, instance by instance, where its disks are looked for: by the group that its primary node is in."""
     moved: dict[Path, list[str]] = {}
-    paths = [item.path for item in PARAMETERS if item.takes_effect is TakesEffect.EXISTING_DISKS_AT_ONCE]
+    paths = [item.path for item in PARAMETERS if item.takes_effect is vocabulary.TakesEffect.EXISTING_DISKS_AT_ONCE]
     for instance in view.before.instances.values():
         templates = {disk.template for disk in instance.disks}
         for path in paths if instance.primary_node in view.before.nodes else ():
@@ -218,11 +225,11 @@ def _disks_stay(view: Outlook) -> Iterator[Objection]:
 def _exclusive_storage(view: Outlook) -> Iterator[Objection]:
     """Find the nodes that get exclusive storage, because their group does or because they move."""
     new: dict[str, set[str]] = {}
-    readable = view.before.readable(Level.GROUP, EXCLUSIVE)
+    readable = view.before.readable(Level.GROUP, EXCLUSIVE_STORAGE)
     for node in view.before.nodes.values():
-        if readable and EXCLUSIVE in node.own:
+        if readable and EXCLUSIVE_STORAGE in node.own:
             continue  # it keeps its own value
-        before, after = view.in_force(node.name, EXCLUSIVE)
+        before, after = view.in_force(node.name, EXCLUSIVE_STORAGE)
         if before is not True and after is True:
             new.setdefault(view.after.nodes[node.name].group, set()).add(node.name)
     for name, nodes in sorted(new.items()):
@@ -230,24 +237,24 @@ def _exclusive_storage(view: Outlook) -> Iterator[Objection]:
         users = sorted(item.name for item in there if any(disk.template != "plain" for disk in item.disks))
         if users:
             text = f"nodes of group {name} get exclusive storage, but {some(users)} have disks there that are not plain"
-            yield view.object_to(text, EXCLUSIVE, group=name)
+            yield view.object_to(text, EXCLUSIVE_STORAGE, group=name)
         text = (
             f"exclusive storage on nodes of group {name}: Ganeti up to 3.1 cannot report the disk space of such nodes"
             " (a defect of its node daemon), so hspace and the allocator lose them"
         )
-        yield view.object_to(text, EXCLUSIVE, group=name)
+        yield view.object_to(text, EXCLUSIVE_STORAGE, group=name)
     for name in view.after.groups if readable else ():  # whose nodes come to differ: one has a value of its own
         members = view.after.nodes_of(name)
-        on = sorted(node.name for node in members if view.after.in_force(node, EXCLUSIVE) is True)
+        on = sorted(node.name for node in members if view.after.in_force(node, EXCLUSIVE_STORAGE) is True)
         off = sorted(node.name for node in members if node.name not in set(on))
-        had = {view.before.in_force(view.before.nodes[node.name], EXCLUSIVE) is True for node in members}
+        had = {view.before.in_force(view.before.nodes[node.name], EXCLUSIVE_STORAGE) is True for node in members}
         moved = any(node.group != view.before.nodes[node.name].group for node in members)
         if on and off and (moved or len(had) == 1):
             text = (
                 f"nodes of group {name} would differ in exclusive storage (on: {some(on)}; off: {some(off)}), which"
                 " Ganeti does not check and `gnt-cluster verify` reports: remove the nodes' own value"
             )
-            yield view.object_to(text, EXCLUSIVE, group=name)
+            yield view.object_to(text, EXCLUSIVE_STORAGE, group=name)
 
 
 def _master_network(view: Outlook) -> Iterator[Objection]:
@@ -257,11 +264,11 @@ def _master_network(view: Outlook) -> Iterator[Objection]:
 
 
 def _storage_set_up(view: Outlook) -> Iterator[Objection]:
-    enabled = set(words(view.after.cluster.own.get(_ENABLED)))
+    enabled = set(words(view.after.cluster.own.get(ENABLED_TEMPLATES)))
     for templates, path, need in _NEEDS:
-        touched = view.cluster_change(_ENABLED) or view.cluster_change(path)
+        touched = view.cluster_change(ENABLED_TEMPLATES) or view.cluster_change(path)
         if touched and templates & enabled and view.after.cluster.own.get(path) == "":
-            yield view.object_to(f"{need}: declare {path[0]}", path, _ENABLED)
+            yield view.object_to(f"{need}: declare {path[0]}", path, ENABLED_TEMPLATES)
 
 
 GUARDS: dict[str, Callable[[Outlook], Iterator[Objection]]] = {

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable, Iterator
 
-from gpolicy.checking.context import DISK_TEMPLATES, EXCLUSIVE_STORAGE, VCPU_RATIO, Context
+from gpolicy.checking.context import Context
 from gpolicy.checking.rule import Hit, When, error, hit, information, see, warning
 from gpolicy.findings import Role
-from gpolicy.ganeti.vocabulary import Level
+from gpolicy.ganeti.vocabulary import ALLOWED_TEMPLATES, EXCLUSIVE_STORAGE, VCPU_RATIO, Level
 from gpolicy.printable import count, named
 from gpolicy.rules.shared import exclusive_hit, in_force, moved
 
@@ -21,13 +21,13 @@ def dedicated_vcpu_ratio(context: Context) -> Iterator[Hit]:
 
 @warning("GP407", explains=9, role=Role.ALSO_RELATED)
 def template_not_exclusive(context: Context) -> Iterator[Hit]:
-    for declared, (exclusive, allowed) in context.combined(EXCLUSIVE_STORAGE, DISK_TEMPLATES):
+    for declared, (exclusive, allowed) in context.combined(EXCLUSIVE_STORAGE, ALLOWED_TEMPLATES):
         others = [template for template in allowed.texts if template not in ("plain", "diskless")]
         if exclusive.value is True and others and "plain" in allowed.texts:  # without plain: GP408
             message = f"{declared.title} allows {', '.join(others)}: exclusive storage is for plain only"
             hint = "is exclusive storage meant here? If it is, allow only plain"
             place = allowed.at(allowed.texts.index(others[0]))
-            own = [(group.name, context.own(group, DISK_TEMPLATES)) for group in context.groups]
+            own = [(group.name, context.own(group, ALLOWED_TEMPLATES)) for group in context.groups]
             fit = [name for name, leaf in own if leaf is not None and leaf.texts == ("plain",)]
             if fit and declared is context.policy.cluster:
                 hint = f"is it meant for {named('group', fit)} only, which allows only plain? Then write it there"
@@ -38,7 +38,7 @@ def template_not_exclusive(context: Context) -> Iterator[Hit]:
 
 @error("GP408", explains=8, role=Role.ALSO_RELATED)
 def exclusive_without_plain(context: Context) -> Iterator[Hit]:
-    for declared, (exclusive, allowed) in context.combined(EXCLUSIVE_STORAGE, DISK_TEMPLATES):
+    for declared, (exclusive, allowed) in context.combined(EXCLUSIVE_STORAGE, ALLOWED_TEMPLATES):
         if exclusive.value is True and "plain" not in allowed.texts:
             message = f"{declared.title} has exclusive storage, but does not allow plain"
             hint = "is exclusive storage meant here? If it is, allow only plain"

@@ -6,12 +6,12 @@ from fnmatch import fnmatchcase
 from typing import Final
 
 from gpolicy.checking.accepting import DRIFT
-from gpolicy.checking.context import DISK_TEMPLATES, ENABLED_TEMPLATES, VCPU_RATIO, Context
+from gpolicy.checking.context import Context
 from gpolicy.checking.pairs import Pair
 from gpolicy.checking.rule import Hit, Same, When, error, hit, see, warning
 from gpolicy.findings import RuleParameter, copied
 from gpolicy.ganeti.amounts import MOST_NODE_FAILURES
-from gpolicy.ganeti.vocabulary import Level
+from gpolicy.ganeti.vocabulary import ALLOWED_TEMPLATES, ENABLED_TEMPLATES, VCPU_RATIO, Level
 from gpolicy.guessing import closest, did_you_mean, did_you_mean_one_of
 from gpolicy.policy.kinds import BUILT_IN, Guard, Measure
 from gpolicy.policy.model import GroupPolicy, Waiver, promised_nodes
@@ -101,7 +101,7 @@ def guard_beyond_mirrors(context: Context) -> Iterator[Hit]:
         if guard.measure is not Measure.NODE_FAILURES or not 1 < guard.limit <= MOST_NODE_FAILURES:
             continue
         is_said = of_cluster(context, ENABLED_TEMPLATES) is not None
-        known = (item for item in _asked(context, guard) if is_said or context.effective(item, DISK_TEMPLATES))
+        known = (item for item in _asked(context, guard) if is_said or context.effective(item, ALLOWED_TEMPLATES))
         mirrored = [group.name for group in known if has_mirrors(context, group)]
         if mirrored and not _impossible(context, guard):
             groups = named("group", mirrored)
