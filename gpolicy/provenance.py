@@ -2,22 +2,13 @@
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Final, Protocol
+from typing import Final
 
 from gpolicy.printable import count
 
 FORM: Final = "%Y-%m-%dT%H:%M:%SZ"
 _LENGTH: Final = 20  # characters of a time
-_LIVE: Final = ("local:", "ssh://", "rapi://")
 _UNITS: Final = ((86_400, "day"), (3_600, "hour"), (60, "minute"))
-
-
-class Taken(Protocol):
-    """A file with a state that was read at some time."""
-
-    @property
-    def taken_at(self) -> str | None:
-        """When, YYYY-MM-DDThh:mm:ssZ; None if the file does not say."""
 
 
 Asked = tuple[str, str, str]
@@ -35,23 +26,6 @@ class Provenance:
     commit: str | None = None
     dirty: bool | None = None
     asked: Asked | None = None
-
-    def state_read_at(self, source: str, snapshot: Taken | None) -> str | None:
-        """Return when the state was read: now from a cluster; None from a file that does not say."""
-        if snapshot is not None:
-            return snapshot.taken_at
-        return self.made_at if source.startswith(_LIVE) else None
-
-    def words(self, source: str, snapshot: Taken | None) -> list[str]:
-        """Return when it was made, the commit of the policy, and the age of the state, as far as known."""
-        if self.made_at is None:
-            return []
-        words = [f"made {self.made_at.removesuffix('Z').replace('T', ' ')} UTC"]
-        if self.commit:
-            words.append(f"policy at commit {self.commit[:12]}{' with uncommitted changes' if self.dirty else ''}")
-        if source and not source.startswith("sim:"):
-            words.append(age_words(self.state_read_at(source, snapshot), self.made_at))
-        return words
 
 
 UNKNOWN: Final = Provenance()

@@ -18,10 +18,10 @@ from gpolicy.allocator.cluster_data import Node
 from gpolicy.allocator.ghc_numbers import truncate
 from gpolicy.allocator.merge import Cluster
 from gpolicy.cluster.state import ClusterState, LiveNode
-from gpolicy.cluster.terms import HYPERVISORS, VOLUME_GROUP, VolumeSize
+from gpolicy.cluster.terms import VOLUME_GROUP, VolumeSize
 from gpolicy.cluster.volume_pools import VolumesFrom, own_group, pools_of, separate_metavg
 from gpolicy.ganeti.amounts import exact_size
-from gpolicy.ganeti.vocabulary import DISK_STATE, DRBD_METADATA, HV_STATE, Level, Path, Values
+from gpolicy.ganeti.vocabulary import DISK_STATE, DRBD_METADATA, ENABLED_HYPERVISORS, HV_STATE, Level, Path, Values
 
 _CPUS = ("cpu_total", "cpu_node")
 _TOTALS = frozenset({"mem_total", "cpu_total", "disk_total"})
@@ -65,7 +65,7 @@ def prefixes(state: ClusterState) -> tuple[Path | None, Path | None]:
     said = only_named(path for values in state.declared.values() for path in values) | state.declared.get("cluster", {})
     hypervisors, volume_group = (
         state.cluster.own.get(path, None if state.readable(Level.CLUSTER, path) else said.get(path))
-        for path in (HYPERVISORS, VOLUME_GROUP)
+        for path in (ENABLED_HYPERVISORS, VOLUME_GROUP)
     )
     first = str(hypervisors[0]) if isinstance(hypervisors, list) and hypervisors else None
     return (
@@ -81,7 +81,7 @@ def only_named(paths: Iterable[Path]) -> Values:
     groups = {path[2] for path in known if path[0] == "disk_state" and len(path) > 2}
     values: Values = {}
     if len(hypervisors) == 1:
-        values[HYPERVISORS] = [*hypervisors]
+        values[ENABLED_HYPERVISORS] = [*hypervisors]
     if len(groups) == 1:
         values[VOLUME_GROUP] = groups.pop()
     return values

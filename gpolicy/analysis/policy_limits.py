@@ -21,7 +21,7 @@ from gpolicy.allocator.cluster_data import NO_NODE, FailReason, Instance, Instan
 from gpolicy.allocator.engines import is_redundant
 from gpolicy.allocator.instance_moves import InstanceMove, MoveKind, apply_move
 from gpolicy.allocator.merge import ClusterData
-from gpolicy.allocator.native.library import MoveRules
+from gpolicy.allocator.native.library import ANY_MOVE
 from gpolicy.analysis.binding import Cause
 from gpolicy.analysis.counted_cluster import CountedCluster, Fit
 from gpolicy.analysis.losses import FirstLoss
@@ -184,7 +184,6 @@ def _shown_value(value: float) -> str:
 _MOST_CHANGES: Final = 3
 _MOST_WORK: Final = 200_000
 """Moves that are tried at most, times the nodes and instances, which each trial looks at."""
-_ANY_MOVE: Final = MoveRules(0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,7 +248,7 @@ def _possible(counted: CountedCluster, loss: FirstLoss) -> Iterator[InstanceMove
     for fail_over in (True, False):
         for item in movable:
             group = nodes[item.primary].facts.group
-            for move in possible_moves(nodes, item, _ANY_MOVE):
+            for move in possible_moves(nodes, item, ANY_MOVE):
                 inside = move.target == NO_NODE or nodes[move.target].facts.group == group
                 if inside and (move.kind is MoveKind.FAILOVER) is fail_over:
                     yield move

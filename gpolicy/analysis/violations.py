@@ -19,10 +19,9 @@ from gpolicy.analysis.basis import MEMORY_AND_CPUS, Settled, settle_readable
 from gpolicy.cluster.state import ClusterState, LiveInstance
 from gpolicy.errors import GpolicyError
 from gpolicy.ganeti.parameters import spec_distance
-from gpolicy.ganeti.vocabulary import MINMAX, Path, Value
+from gpolicy.ganeti.vocabulary import ALLOWED_TEMPLATES, MINMAX, Path, Value
 from gpolicy.printable import count
 
-_TEMPLATES: Final[Path] = ("ipolicy", "disk-templates")
 _Bounds = Mapping[str, int]
 
 
@@ -85,7 +84,7 @@ class AllowedSizes:
 
 def allowed_sizes(values: Mapping[Path, Value], group: str, names: Sequence[str | None]) -> AllowedSizes:
     """Return the sizes that the effective `values` of a group allow. Raise GpolicyError without a policy."""
-    minmax, templates = values.get(MINMAX), values.get(_TEMPLATES)
+    minmax, templates = values.get(MINMAX), values.get(ALLOWED_TEMPLATES)
     if not isinstance(minmax, list) or not minmax or not isinstance(templates, list):
         raise GpolicyError(f"group {group}: its instance policy has no `minmax` or no `disk-templates`")
     pairs = bounds_of(minmax)

@@ -22,7 +22,7 @@ from gpolicy.cluster.process import Output, end, pieces, run, start
 from gpolicy.cluster.rapi import read_rapi, read_rapi_configuration
 from gpolicy.cluster.rapi_client import Client, NoAnswerError, NotFoundError, netloc, reason
 from gpolicy.cluster.record import JOB_RUNS, Record, job_number, kind_of, shown
-from gpolicy.cluster.sources import DESTINATIONS, SourceOptions, open_master, open_rapi
+from gpolicy.cluster.sources import DESTINATIONS, SourceOptions, destination_scheme, open_master, open_rapi
 from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import InputError, RequestError, UnreachableError
 from gpolicy.ganeti.commands import Route
@@ -382,12 +382,13 @@ def open_runner(
     destination: str, options: SourceOptions, patience: jobs.Patience, stop: jobs.StopRequests
 ) -> jobs.Runner:
     """Return the runner for `destination`, without connecting. Raise RequestError for an invalid destination."""
-    scheme, _, rest = destination.partition(":")
-    if destination == "local:" or (scheme == "ssh" and rest.startswith("//")):
-        return CommandRunner(open_master(destination, options), patience, stop)
-    if scheme == "rapi" and rest.startswith("//"):
-        return RapiRunner(open_rapi(destination, options), options.rapi_insecure, patience, stop)
+    match destination_scheme(destination):
+        case "local" | "ssh":
+            return CommandRunner(open_master(destination, options), patience, stop)
+        case "rapi":
+            return RapiRunner(open_rapi(destination, options), options.rapi_insecure, patience, stop)
+    scheme = destination.partition(":")[0]
     shown = f"{scheme[:20]!r}" if scheme else "this"  # the rest of a wrong address may hold a password
     near = closest(scheme[:20], DESTINATIONS)
-    known = DESTINATIONS[near] if near else f"one of: {'; '.join(DESTINATIONS.values())}"
+    known = DESTINATIONS[near] if near else f"one of: {'; '.join(map(str, DESTINATIONS.values()))}"
     raise RequestError(f"a plan cannot be applied to {shown}", hint=f"write {known}")

@@ -17,7 +17,7 @@ from gpolicy.checking.tags import Members, Tag, TaggedNode
 from gpolicy.cluster.state import ClusterObject, ClusterState, LiveGroup, LiveInstance
 from gpolicy.findings import NODES_LIKE, Finding, Role, Severity, Span
 from gpolicy.ganeti.releases import release_key
-from gpolicy.ganeti.vocabulary import MINMAX, Level, Path
+from gpolicy.ganeti.vocabulary import EXCLUSIVE_STORAGE, MINMAX, Level, Path
 from gpolicy.policy.model import INHERIT, ClusterPolicy, Declared, GroupPolicy, Leaf, Leaves, Policy
 from gpolicy.policy.source_file import Pointer
 from gpolicy.resolve.desired import Desired, resolve
@@ -33,14 +33,6 @@ if TYPE_CHECKING:
     from gpolicy.testing.outcome import Outcome
 
 _Result = TypeVar("_Result")
-
-EXCLUSIVE_STORAGE: Path = ("ndparams", "exclusive_storage")
-DISK_TEMPLATES: Path = ("ipolicy", "disk-templates")
-ENABLED_TEMPLATES: Path = ("enabled_disk_templates",)
-ENABLED_HYPERVISORS: Path = ("enabled_hypervisors",)
-VCPU_RATIO: Path = ("ipolicy", "vcpu-ratio")
-SPINDLE_RATIO: Path = ("ipolicy", "spindle-ratio")
-SPINDLE_COUNT: Path = ("ndparams", "spindle_count")
 
 _NO_CLUSTER: Final = ClusterState(
     source="", name="", software_version=None, cluster=ClusterObject(own={}), groups={}, nodes={}, instances={}

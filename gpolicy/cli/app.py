@@ -134,8 +134,8 @@ def explained(command: Any) -> Any:
     texts = texts["several_verbs"] | texts.get(command.name, {})
     known = {
         "forms": ", ".join(forms_of(command.name)),
-        "sources": ", ".join(text.partition(", ")[0] for text in SCHEMES.values()),
-        "destinations": "; ".join(DESTINATIONS.values()),
+        "sources": ", ".join(f"{scheme.start}{scheme.follows}" for scheme in SCHEMES.values()),
+        "destinations": "; ".join(map(str, DESTINATIONS.values())),
     }
     for parameter in command.params:
         if parameter.name in texts and parameter.help is None:

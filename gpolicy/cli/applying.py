@@ -25,8 +25,6 @@ from gpolicy.use_cases.carrying_out import ApplyRequest, apply_plan, runner_for
 
 def apply(request: ApplyRequest, *, yes: bool) -> int:
     """Apply, resume or roll back a plan or remedy, with `yes` without being asked; return the exit code."""
-    if request.resume and request.rollback:
-        raise UsageError("--resume and --rollback exclude one another")
     plan = read_procedure(request.plan, request.signers)
     stop = StopRequests()
     signals = Signals(stop, tell_signal)
@@ -72,7 +70,7 @@ def consent_lines(plan: Procedure, destination: str, intention: Intention) -> It
     yield f"{count(len(intention.tasks), 'step')} to {what} cluster {plan.cluster} through {destination}"
     signed = f"signed by {plan.signer}" if plan.signer is not None else "signature not asked for"
     yield f"  {noun} {plan.digest}, {signed}"
-    yield from (f"  {word}" for word in plan.provenance.words(plan.source, plan.snapshot))
+    yield from (f"  {word}" for word in plan.made_words)
     yield from (f"   done  {title}" for title in intention.skipped)
     for task in intention.tasks:
         yield f"  {task.step:>5}. {task.title}"

@@ -14,7 +14,7 @@ from gpolicy.cli.checking import checked_policy, reader_today
 from gpolicy.cli.many_clusters import Seen, age_of, failure_of, reports_of, write_pages
 from gpolicy.cli.output import Report, named_policy, provenance_of
 from gpolicy.cli.targets import Target, Targets
-from gpolicy.cluster.sources import DESTINATIONS, Contact
+from gpolicy.cluster.sources import Contact, is_live, state_read_at
 from gpolicy.errors import ExitCode, GpolicyError
 from gpolicy.fleet.choosing import snapshots_of
 from gpolicy.fleet.workers import Failed
@@ -45,7 +45,7 @@ def write_cluster_pages(
     `history` has snapshots of them, of which the newest are read if `offline`; `most` is the time for each, in seconds.
     A cluster that cannot be read keeps its page. Pages of clusters that are not `named` any more are removed.
     """
-    live = [item for item in targets if offline and (item.state or "").partition(":")[0] in DESTINATIONS]
+    live = [item for item in targets if offline and is_live(item.state or "")]
     kept = [replace(item, snapshots=history) for item in live if history and snapshots_of(history, item.name)]
     asked = [*(item for item in targets if item not in live), *kept]
     sites = Targets(targets=asked, several=True, pages=directory, jobs=2 * (os.cpu_count() or 2), seconds=most)
@@ -71,7 +71,7 @@ def write_cluster_pages(
 def _report(target: Target, history: Path | None) -> Report:
     """Return the report of one cluster, in another process. Its JSON is what the cluster says of itself."""
     state, made = target.read(), provenance_of(())
-    now, read_at = made.made_at or "", made.state_read_at(state.source, state.snapshot)
+    now, read_at = made.made_at or "", state_read_at(made, state.source, state.snapshot)
 
     def count() -> Counted:
         cluster, growth = gpolicy.open_cluster(state), None

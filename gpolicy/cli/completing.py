@@ -22,7 +22,7 @@ from typer.main import get_command
 
 from gpolicy.cli.app import VERBS, app, explained, summary
 from gpolicy.cli.options import STATE_VARIABLE
-from gpolicy.cluster.sources import DESTINATIONS, FILE_SCHEMES, SCHEMES, SourceOptions, read_state
+from gpolicy.cluster.sources import DESTINATIONS, FILE_SCHEMES, SCHEMES, Scheme, SourceOptions, read_state
 from gpolicy.data import data_directory, read_data
 from gpolicy.report.forms import forms_of
 
@@ -257,12 +257,11 @@ def _labels(line: _Line, word: str) -> Choices:  # noqa: ARG001
     return _choices(dict.fromkeys(found), "label of clusters")
 
 
-def _address(word: str, schemes: Mapping[str, str]) -> Choices:
+def _address(word: str, schemes: Mapping[str, Scheme]) -> Choices:
     scheme, colon, _ = word.partition(":")
     if colon:
         return [(FILES, "")] if scheme in FILE_SCHEMES and scheme in schemes else ()
-    parts = (about.partition(", ") for about in schemes.values())
-    return ((re.split(r"[A-Z\[]", address)[0], about) for address, _, about in parts)  # ssh:// of ssh://[USER@]HOST
+    return ((item.start, item.about) for item in schemes.values())
 
 
 def _rules(line: _Line, word: str) -> Choices:  # noqa: ARG001

@@ -45,10 +45,9 @@ def roll_out(
 ) -> int:
     """Carry out the plans of several clusters, go on, or take them back; return the exit code.
 
-    The `plan` of the request is their directory; `signers` is the file of allowed signers of all plans.
+    The `request` is that of each plan, but its `plan` is their directory; `signers` is the file of allowed signers of
+    all plans.
     """
-    if request.resume and request.rollback:
-        raise UsageError("--resume and --rollback exclude one another")
     if not yes and not can_ask():
         raise UsageError("there is no terminal to ask on", hint="give --yes to apply without being asked")
     if display.form == "html":
@@ -58,7 +57,7 @@ def roll_out(
     if not planned:
         hint = f"`gpolicy plan --all --save {request.plan}` writes them"
         raise UsageError(f"{request.plan}: no plan of {some([item.name for item in chosen])}", hint=hint)
-    whole = gpolicy.RolloutRequest(
+    rollout = gpolicy.RolloutRequest(
         directory=request.plan,
         waves=waves_of(planned, settings),
         plans=tuple(_member(cluster, request, signers, volumes=volumes) for cluster in planned),
@@ -79,14 +78,14 @@ def roll_out(
     signals = Signals(stop, tell_signal)
 
     def agree(previews: Mapping[str, gpolicy.Preview], stages: Mapping[str, PlanStage]) -> bool:
-        _say(_consent(whole, previews, stages, left_out))
+        _say(_consent(rollout, previews, stages, left_out))
         if any(found.keys for found in previews.values()) and not yes and not says_yes(back=request.rollback):
             return False
         signals.catch()
         return True
 
     try:
-        done = gpolicy.roll_out(whole, agree=agree, say=_tell, stop=stop)
+        done = gpolicy.roll_out(rollout, agree=agree, say=_tell, stop=stop)
     finally:
         signals.release()
     if done.agreed is False:
@@ -94,14 +93,14 @@ def roll_out(
         return int(ExitCode.FINDINGS)
     if done.agreed is None:
         complain("nothing was done: not every cluster can be begun", None)
-        requests = {item.name: item.request for item in whole.plans}
+        requests = {item.name: item.request for item in rollout.plans}
         refused = {name: found for name, found in done.previews.items() if found.refusal is not None}
         _say(f"{name}: {line}" for name, found in refused.items() for line in _lines(requests[name], found))
     reports = [rollout_report(item, back=request.rollback) for item in done.clusters]
     code = worst_exit_code(reports)
     choice = " ".join(f"--label {quote(label)}" for label in asked.label or ()) or "--all"
     notes = [left_out] if left_out else []
-    if code and whole.journal_file.exists():
+    if code and rollout.journal_file.exists():
         command = f"gpolicy apply {quote(str(request.plan))} {choice}"
         again = f"go on with `{command} --resume`, or take back what was done with `{command} --rollback`"
         notes.append(f"go on with `{command} --rollback`" if request.rollback else again)
@@ -195,18 +194,18 @@ class _Speaker(io.TextIOBase):
 
 
 def _consent(
-    whole: gpolicy.RolloutRequest,
+    rollout: gpolicy.RolloutRequest,
     previews: Mapping[str, gpolicy.Preview],
     stages: Mapping[str, PlanStage],
     left_out: str,
 ) -> Iterator[str]:
     """Yield every change of every cluster, wave by wave in the order of the run."""
-    waves, requests = whole.waves, {item.name: item.request for item in whole.plans}
-    what = "rollback" if whole.rollback else "roll-out"
+    waves, requests = rollout.waves, {item.name: item.request for item in rollout.plans}
+    what = "rollback" if rollout.rollback else "roll-out"
     yield f"{what} of {count(len(stages), 'plan')} in {count(len(waves), 'wave')}"
     if left_out:
         yield left_out
-    for wave in reversed(waves) if whole.rollback else waves:
+    for wave in reversed(waves) if rollout.rollback else waves:
         number = waves.index(wave) + 1
         yield f"wave {number} of {len(waves)} ({wave.label}): {', '.join(wave.clusters)}"
         for name in wave.clusters:

@@ -28,7 +28,7 @@ LONGEST_QUOTE: Final = 60
 JOB_RUNS: Final = frozenset({"queued", "waiting", "canceling", "running"})
 """What Ganeti says of a job that has not ended."""
 _LONGEST_JOB_NUMBER: Final = 18  # digits
-_LARGEST_NUMBER = 2**63  # the limit of Ganeti's own daemons
+LARGEST_NUMBER = 2**63  # the limit of Ganeti's own daemons
 
 
 def shown(text: str) -> str:
@@ -109,7 +109,7 @@ class Record:
             value = int(value)
         if not isinstance(value, int) or isinstance(value, bool):
             self.refuse(key, "a whole number")
-        if abs(value) >= _LARGEST_NUMBER:
+        if abs(value) >= LARGEST_NUMBER:
             raise InputError(f"{self.where}: {key} is too large a number")
         return value
 
@@ -122,7 +122,7 @@ class Record:
         value = self.fields.get(key)
         if value is None:
             return None
-        if not isinstance(value, int | float) or isinstance(value, bool) or abs(value) >= _LARGEST_NUMBER:
+        if not isinstance(value, int | float) or isinstance(value, bool) or abs(value) >= LARGEST_NUMBER:
             self.refuse(key, "a number")
         return float(value)
 

@@ -7,29 +7,81 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from gpolicy.errors import ArgumentError, InputError, RequestError, argument
 from gpolicy.guessing import closest
+from gpolicy.provenance import Provenance, age_words
 
 if TYPE_CHECKING:
     from gpolicy.cluster.master import LocalMaster, SshMaster
     from gpolicy.cluster.rapi_client import Client
-    from gpolicy.cluster.state import ClusterState
+    from gpolicy.cluster.state import ClusterState, Snapshot
+
+
+class Scheme(NamedTuple):
+    """A kind of source: how its addresses start, what follows, and what it is; `is_live`: it is a running cluster."""
+
+    start: str
+    follows: str
+    about: str
+    is_live: bool = False
+
+    def __str__(self) -> str:
+        """Return how an address is written, and what it is."""
+        return f"{self.start}{self.follows}, {self.about}"
+
+    @property
+    def has_host(self) -> bool:
+        """Whether a host follows."""
+        return self.start.endswith("//")
+
 
 SCHEMES: Final = {
-    "rapi": "rapi://HOST[:PORT], Ganeti's remote API",
-    "local": "local:, this machine, when it is the master",
-    "ssh": "ssh://[USER@]HOST[:PORT], the master over ssh",
-    "config": "config:FILE, Ganeti's config.data",
-    "text": "text:FILE, the text format of htools",
-    "snapshot": "snapshot:FILE, written by gpolicy snapshot",
-    "sim": "sim:SPEC, simulated hardware as for hspace --simulate",
+    "rapi": Scheme("rapi://", "HOST[:PORT]", "Ganeti's remote API", is_live=True),
+    "local": Scheme("local:", "", "this machine, when it is the master", is_live=True),
+    "ssh": Scheme("ssh://", "[USER@]HOST[:PORT]", "the master over ssh", is_live=True),
+    "config": Scheme("config:", "FILE", "Ganeti's config.data"),
+    "text": Scheme("text:", "FILE", "the text format of htools"),
+    "snapshot": Scheme("snapshot:", "FILE", "written by gpolicy snapshot"),
+    "sim": Scheme("sim:", "SPEC", "simulated hardware as for hspace --simulate"),
 }
+ALL_SOURCES: Final = "; ".join(map(str, SCHEMES.values()))
 DESTINATIONS: Final = {scheme: SCHEMES[scheme] for scheme in ("local", "ssh", "rapi")}
-"""Where a plan can be applied."""
-FILE_SCHEMES: Final = ("config", "text", "snapshot")
+"""Where a plan can be applied, the nearest first."""
+FILE_SCHEMES: Final = frozenset(name for name, scheme in SCHEMES.items() if scheme.follows == "FILE")
 """The schemes that a path follows."""
+_LIVE: Final = tuple(scheme.start for scheme in SCHEMES.values() if scheme.is_live)
+
+
+def is_live(address: str) -> bool:
+    """Return whether an address is that of a running cluster."""
+    return address.startswith(_LIVE)
+
+
+def state_read_at(made: Provenance, source: str, snapshot: Snapshot | None) -> str | None:
+    """Return when the state was read: as a plan was made, from a cluster; None from a file that does not say."""
+    if snapshot is not None:
+        return snapshot.taken_at
+    return made.made_at if is_live(source) else None
+
+
+def provenance_words(made: Provenance, source: str, snapshot: Snapshot | None) -> list[str]:
+    """Return when a plan or page was made, the commit of the policy, and the age of the state, as far as known."""
+    if made.made_at is None:
+        return []
+    words = [f"made {made.made_at.removesuffix('Z').replace('T', ' ')} UTC"]
+    if made.commit:
+        words.append(f"policy at commit {made.commit[:12]}{' with uncommitted changes' if made.dirty else ''}")
+    if source and not source.startswith("sim:"):
+        words.append(age_words(state_read_at(made, source, snapshot), made.made_at))
+    return words
+
+
+def destination_scheme(address: str) -> str:
+    """Return the scheme of an address where a plan can be applied; nothing for another address."""
+    found = (name for name, scheme in DESTINATIONS.items() if address.startswith(scheme.start))
+    return next((name for name in found if address == SCHEMES[name].start or SCHEMES[name].follows), "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,9 +174,22 @@ def contact(src: str, options: SourceOptions) -> Contact:
         from gpolicy.cluster.master import read_master_configuration  # noqa: PLC0415
 
         state = read_master_configuration(open_master(src, options))
-        return Contact(state.name, state.software_version)
-    state = read_state(src, options)  # the time of another file says when it was copied
-    return Contact(state.name, state.software_version, (state.snapshot and state.snapshot.taken_at) or "")
+    else:
+        state = read_state(src, options)  # the time of another file says when it was copied
+    taken_at = None if is_live(src) else (state.snapshot and state.snapshot.taken_at) or ""
+    return Contact(state.name, state.software_version, taken_at)
+
+
+def check_host(address: str) -> None:
+    """Raise RequestError for an address of the remote API or of ssh that names no host, or has a password."""
+    if address.startswith("rapi:"):
+        from gpolicy.cluster.rapi_client import parse_address  # noqa: PLC0415
+
+        parse_address(address)
+    elif address.startswith("ssh:"):
+        from gpolicy.cluster.master import parse_ssh_address  # noqa: PLC0415
+
+        parse_ssh_address(address, {})
 
 
 def open_rapi(address: str, options: SourceOptions) -> Client:
@@ -169,16 +234,16 @@ def _unknown(src: str, scheme: str) -> RequestError:
             return ArgumentError(f"state {src!r}: a directory, not a cluster", hint=hint)
         hint = "name its kind: config:FILE, text:FILE or snapshot:FILE"
         return RequestError(f"{src!r}: a file, but of unknown kind", hint=hint)
-    known = "; ".join(SCHEMES.values())
     if src in SCHEMES:
         hint = "Did you mean `local:`?" if src == "local" else f"write {SCHEMES[src]}"
         return ArgumentError(f"state {src}: incomplete", hint=hint)
     if not scheme:
-        hint = f"Did you mean `rapi://{src}` or `ssh://{src}`?" if _HOST.fullmatch(src) else f"write one of: {known}"
+        meant = f"Did you mean `rapi://{src}` or `ssh://{src}`?" if _HOST.fullmatch(src) else ""
+        hint = meant or f"write one of: {ALL_SOURCES}"
         return ArgumentError("state does not say what kind of source it is", hint=hint)
     shown = f"{scheme[:20]!r}"  # the rest of a wrong address may hold a password
     near = closest(scheme[:20], SCHEMES)
-    hint = f"Did you mean `{near}:`?" if near else f"write one of: {known}"
+    hint = f"Did you mean `{near}:`?" if near else f"write one of: {ALL_SOURCES}"
     if scheme in ("http", "https"):
         hint = "Did you mean `rapi://`, Ganeti's remote API?"
     return RequestError(f"no such source of a cluster's state: {shown}", hint=hint)

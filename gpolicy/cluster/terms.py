@@ -124,9 +124,8 @@ STATES: Final = ("hv_state", "disk_state")
 """The families of values that declare resources."""
 COUNTED: Final = (*STATES, *ALLOCATOR_PARAMETERS)
 """What a policy declares that counts also where the source cannot show it."""
-HYPERVISORS: Final[Path] = ("enabled_hypervisors",)
 VOLUME_GROUP: Final[Path] = ("volume_group_name",)
-"""With HYPERVISORS, what says which part of STATES counts."""
+"""With ENABLED_HYPERVISORS, what says which part of STATES counts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -232,7 +231,7 @@ class GroupTerms:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Terms:
     """The terms of a policy: of groups by name, of all other groups, and the declared values of `COUNTED` by object
-    (`cluster`, `group/NAME`, `node/NAME`), with HYPERVISORS and VOLUME_GROUP; and its release of Ganeti."""
+    (`cluster`, `group/NAME`, `node/NAME`), with ENABLED_HYPERVISORS and VOLUME_GROUP; and its release of Ganeti."""
 
     groups: Mapping[str, GroupTerms] = field(default_factory=dict)
     others: GroupTerms = GroupTerms()

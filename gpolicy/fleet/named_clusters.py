@@ -16,7 +16,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from gpolicy.cluster.credentials import LOGIN
-from gpolicy.cluster.sources import DESTINATIONS, FILE_SCHEMES, SCHEMES
+from gpolicy.cluster.sources import ALL_SOURCES, FILE_SCHEMES, SCHEMES, check_host, destination_scheme, is_live
 from gpolicy.errors import InputError, RequestError, argument
 from gpolicy.guessing import did_you_mean
 from gpolicy.opening import path_meant, real_path
@@ -70,7 +70,7 @@ def _cluster(file: SettingsFile, label_names: dict[str, str], place: Place) -> N
     given = file.keys_in(place, KEYS)
     texts = {key: _text(file, item) for key, item in given.items() if key != "labels"}
     if "state" not in given:
-        raise file.error(place, "has no `state`", f"say where it is read from: {'; '.join(SCHEMES.values())}")
+        raise file.error(place, "has no `state`", f"say where it is read from: {ALL_SOURCES}")
     state = _state(file, given["state"], texts["state"])
     return NamedCluster(
         name=name,
@@ -94,9 +94,8 @@ def _text(file: SettingsFile, place: Place) -> str:
 def _state(file: SettingsFile, place: Place, text: str) -> str:
     scheme, colon, rest = text.partition(":")
     if not colon or scheme not in SCHEMES:
-        known = "; ".join(SCHEMES.values())
         message = "no address of a cluster's state" if not colon else f"no such source: {shown(scheme[:20])}"
-        raise file.error(place, message, did_you_mean(scheme[:20], SCHEMES, f"write one of: {known}"))
+        raise file.error(place, message, did_you_mean(scheme[:20], SCHEMES, f"write one of: {ALL_SOURCES}"))
     if scheme == "local" and rest:  # the name of a directory with programs
         raise file.error(place, "`local:` has no path in a settings file", "write `local:`")
     if scheme in FILE_SCHEMES:
@@ -107,22 +106,16 @@ def _state(file: SettingsFile, place: Place, text: str) -> str:
 
 def _require_host(file: SettingsFile, place: Place, address: str) -> None:
     """Raise InputError for an address of the remote API or of ssh that names no host, or has a password."""
-    from gpolicy.cluster.master import parse_ssh_address  # noqa: PLC0415 (few settings files name clusters)
-    from gpolicy.cluster.rapi_client import parse_address  # noqa: PLC0415
-
     try:
-        if address.startswith("rapi:"):
-            parse_address(address)
-        elif address.startswith("ssh:"):
-            parse_ssh_address(address, {})
+        check_host(address)
     except RequestError as error:
         raise file.error(place, error.message, error.marked_hint or "") from None
 
 
 def _destination(file: SettingsFile, place: Place | None, text: str | None, state: str) -> str | None:
     if place is None or text is None:
-        return state if state.partition(":")[0] in DESTINATIONS else None
-    if text != "local:" and not text.startswith(("ssh://", "rapi://")):
+        return state if destination_scheme(state) else None
+    if not destination_scheme(text):
         raise file.error(place, "no destination", "write `local:`, `ssh://HOST` or `rapi://HOST`")
     _require_host(file, place, text)
     return text
@@ -299,7 +292,7 @@ def _places_of(address: str) -> Iterator[str]:
     """Yield what no other cluster may share of an address: the whole, and of a live one a host with no port."""
     if address and not address.startswith("sim:"):
         yield address
-    if address.partition(":")[0] in DESTINATIONS:
+    if is_live(address):
         parts = urlsplit(address)
         if parts.hostname and parts.port is None and not parts.hostname.startswith(("localhost", "127.", "::1")):
             yield parts.hostname

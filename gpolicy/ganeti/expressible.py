@@ -32,7 +32,7 @@ DEFAULT_WORD: Final = "default"
 
 LARGEST_INT: Final = 2**53
 """What a JSON number carries exactly; sizes pass through a float on the command line."""
-_LARGEST_UID: Final = 2**32 - 1
+LARGEST_UID: Final = 2**32 - 1
 _MAC_PREFIX: Final = re.compile(r"[0-9a-f]{2}(:[0-9a-f]{2}){2}")
 _IMAGE: Final = re.compile(r"/|(https?|ftps?)://")
 _LONGEST_SHOWN: Final = 100
@@ -244,7 +244,7 @@ def _sorted_ranges(path: Path, value: Value) -> list[Value]:
     ranges: list[tuple[int, int]] = []
     for item in value:
         match item:
-            case [int() as low, int() as high] if 0 <= low <= high <= _LARGEST_UID:
+            case [int() as low, int() as high] if 0 <= low <= high <= LARGEST_UID:
                 ranges.append((low, high))
             case _:
                 _fail(path, item, "it is not a range of user ids", "write [low, high], 0 to 4294967295")

@@ -20,6 +20,13 @@ Value = bool | int | float | str | list["Value"] | dict[str, "Value"] | None
 """A stored value in JSON's own types; sizes are MiB as int."""
 
 MINMAX: Final[Path] = ("ipolicy", "minmax")
+ALLOWED_TEMPLATES: Final[Path] = ("ipolicy", "disk-templates")
+VCPU_RATIO: Final[Path] = ("ipolicy", "vcpu-ratio")
+SPINDLE_RATIO: Final[Path] = ("ipolicy", "spindle-ratio")
+SPINDLE_COUNT: Final[Path] = ("ndparams", "spindle_count")
+EXCLUSIVE_STORAGE: Final[Path] = ("ndparams", "exclusive_storage")
+ENABLED_TEMPLATES: Final[Path] = ("enabled_disk_templates",)
+ENABLED_HYPERVISORS: Final[Path] = ("enabled_hypervisors",)
 Values = dict[Path, Value]
 """Own values of one object (cluster, group or node): a leaf that is absent is inherited or not set."""
 

@@ -223,7 +223,7 @@ def _figures(
 ) -> Iterator[_Figure]:
     if guard.measure is Measure.MAX_CHANGES:
         made = len(changes)
-        yield made <= guard.limit, f"{count(made, 'change')}, {_compared(made, guard)}"
+        yield guard.accepts(made), f"{count(made, 'change')}, {_compared(made, guard)}"
         return
     if extent is not None and (reason := extent.nothing_for(guard)):
         yield True, reason
@@ -254,7 +254,8 @@ def _unmeasured_groups(unavailable: Mapping[str, str], wanted: str | None) -> It
 
 
 def _compared(count: int, guard: Guard) -> str:
-    return f"{'at most' if count <= guard.limit else 'more than'} {guard.shown_limit}"
+    words = ("fewer than", "at least") if guard.measure.is_least else ("more than", "at most")
+    return f"{words[guard.accepts(count)]} {guard.shown_limit}"
 
 
 # --- capacity ----------------------------------------------------------------------------------------------------
@@ -310,12 +311,12 @@ def _fits(guard: Guard, group: GroupCapacityChange, row: FitChange, basis: Basis
     if guard.measure is Measure.AT_LEAST:
         if after is None:
             gone = "the group is removed" if group.after is None else "the size is removed"
-            yield guard.limit <= 0, f"{spec}{on}: none fits after ({gone}), at least {guard.shown_limit}"
+            yield guard.accepts(0), f"{spec}{on}: none fits after ({gone}), at least {guard.shown_limit}"
             return
-        limit = f"{'at least' if after >= guard.limit else 'fewer than'} {guard.shown_limit}"
-        why = f" (bound by {row.after.binding.cause.key})" if row.after and after < guard.limit else ""
-        resized = _resized(row) if after < guard.limit else ""
-        yield after >= guard.limit, f"{spec}{on}: {after} fit after, {limit}{why}{resized}"
+        ok = guard.accepts(after)
+        why = f" (bound by {row.after.binding.cause.key})" if row.after and not ok else ""
+        resized = "" if ok else _resized(row)
+        yield ok, f"{spec}{on}: {after} fit after, {_compared(after, guard)}{why}{resized}"
         return
     if row.before is None:
         return  # a new spec: nothing can be lost
@@ -345,7 +346,7 @@ def _loss(
     guard: Guard, title: str, before: int, then: int, why: str = "", *, sizes: tuple[str, ...] = ("", "")
 ) -> _Figure:
     lost = before - then
-    ok = 100 * lost <= guard.limit * before if guard.percent else lost <= guard.limit
+    ok = 100 * lost <= guard.limit * before if guard.percent else guard.accepts(lost)
     loss = "nothing is lost"
     if lost > 0:
         share = f"{100 * lost / before:.3g} %" if guard.percent else str(lost)
@@ -376,9 +377,9 @@ def _newly_violating(guard: Guard, violations: ViolationChange) -> Iterator[_Fig
     who = violators(len(instances), len(nodes)) or "no instance and no node"
     where = f"group {wanted}: " if wanted else ""
     unknown = violations.uncertain(wanted)
-    if newly > guard.limit or newly + len(unknown) <= guard.limit:
+    if not guard.accepts(newly) or guard.accepts(newly + len(unknown)):
         text = f"{where}{who} newly {'violate' if newly > 1 else 'violates'} the policy{names}"
-        yield newly <= guard.limit, f"{text}, {_compared(newly, guard)}"
+        yield guard.accepts(newly), f"{text}, {_compared(newly, guard)}"
     else:
         why = "; ".join(dict.fromkeys(unknown.values()))
         verb = "violate" if len(unknown) > 1 else "violates"
@@ -407,7 +408,7 @@ def _survival(guard: Guard, change: GroupRedundancyChange, after: GroupRedundanc
     then = f"{after.survives:,}" if change.before else count(after.survives, "node failure")
     today = f"{count(change.before.survives, 'node failure')} today, " if change.before else ""
     survives = f"{title}: survives {today}{then} after"
-    if after.survives >= guard.limit:
+    if guard.accepts(after.survives):
         lost = f"; {count(after.unmirrored, 'instance')} without a mirror cannot fail over" if after.unmirrored else ""
         return True, f"{survives}, at least {guard.shown_limit}{lost}"
     if after.unavailable is not None or (after.asked < guard.limit <= after.nodes and not after.not_absorbed):

@@ -12,17 +12,17 @@ from typing import Final, TypeVar
 from gpolicy import __version__
 from gpolicy.cluster.assembly import read_part
 from gpolicy.cluster.json_input import parse_json, read_bytes
-from gpolicy.cluster.record import Record, shown
+from gpolicy.cluster.record import LARGEST_NUMBER, Record, shown
 from gpolicy.cluster.state import Identity, Snapshot, Unreadable
 from gpolicy.cluster.state_files import read_time
-from gpolicy.cluster.terms import HYPERVISORS, VOLUME_GROUP, GroupTerms, Terms
+from gpolicy.cluster.terms import VOLUME_GROUP, GroupTerms, Terms
 from gpolicy.errors import InputError
 from gpolicy.findings import Finding, Located, Severity, Span
 from gpolicy.ganeti.amounts import GREATEST_OVERSUBSCRIPTION, MOST_NODE_FAILURES
 from gpolicy.ganeti.htools_reading import ALLOCATOR_PARAMETERS
 from gpolicy.ganeti.parameters import canonical
 from gpolicy.ganeti.releases import VERSIONS, is_release
-from gpolicy.ganeti.vocabulary import Level, Path, Value, Values
+from gpolicy.ganeti.vocabulary import ENABLED_HYPERVISORS, Level, Path, Value, Values
 from gpolicy.json_values import json_text
 from gpolicy.plan import changes
 from gpolicy.plan.built_in_guards import JUDGED_WITHOUT_CLUSTER, OVERRIDABLE, GuardResult, judge_without_cluster
@@ -42,7 +42,6 @@ _HINT: Final = "make a plan with `gpolicy plan --save FILE`"
 _DIGEST: Final = re.compile(r"sha256:[0-9a-f]{64}", re.ASCII)
 _COMMIT: Final = re.compile(r"[0-9a-f]{40,64}", re.ASCII)
 _LONGEST_MESSAGE: Final = 1200
-_LARGEST_NUMBER: Final = 2**63
 _NUMBER: Final = re.compile(r"[0-9]{1,9}", re.ASCII)
 
 
@@ -212,7 +211,7 @@ def _guard(written: Record) -> GuardResult:
 
 def _declared(written: Record) -> Guard:
     limit = written.fields.get("limit")
-    if not isinstance(limit, int | float) or isinstance(limit, bool) or not 0 <= limit < _LARGEST_NUMBER:
+    if not isinstance(limit, int | float) or isinstance(limit, bool) or not 0 <= limit < LARGEST_NUMBER:
         written.refuse("limit", "a number from 0")
     here = Span(written.where, 1, 1, 1, 1)
     group, spec = written.text_or_none("group"), written.text_or_none("spec")
@@ -328,7 +327,7 @@ def _value(record: Record, path: Path, key: str) -> Value:
 
 
 def _check_numbers(value: Value, where: str) -> None:
-    if isinstance(value, int) and abs(value) >= _LARGEST_NUMBER:
+    if isinstance(value, int) and abs(value) >= LARGEST_NUMBER:
         raise InputError(f"{where} holds too large a number")
     for below in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
         _check_numbers(below, where)
@@ -386,7 +385,7 @@ def _term_values(written: Record, label: str) -> Values:
         keys = record.texts("keys")
         if keys == ALLOCATOR_PARAMETERS:
             values[keys] = record.record("value").fields
-        elif keys == HYPERVISORS:
+        elif keys == ENABLED_HYPERVISORS:
             values[keys] = [*record.texts("value")]
         elif keys == VOLUME_GROUP:
             values[keys] = record.text("value")

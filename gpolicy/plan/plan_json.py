@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from gpolicy import __version__
+from gpolicy.cluster.sources import state_read_at
 from gpolicy.cluster.terms import Terms
 from gpolicy.findings import Finding, told
 from gpolicy.ganeti.commands import RapiCall
@@ -102,7 +103,7 @@ PLAN_FIRST: Final = Shape(Plan).with_keys(
     made_at="provenance.made_at",
     policy_commit="provenance.commit",
     policy_dirty="provenance.dirty",
-    state_read_at=Key(str | None, lambda plan: plan.provenance.state_read_at(plan.source, plan.snapshot)),
+    state_read_at=Key(str | None, lambda plan: state_read_at(plan.provenance, plan.source, plan.snapshot)),
     ganeti_version="version",
     **dict.fromkeys(("policy_digest", "state_digest", "state_digest_rapi"), DIGEST),
     observed=OBSERVED,

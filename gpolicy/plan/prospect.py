@@ -13,14 +13,13 @@ from gpolicy.cluster.state import ClusterState, LiveGroup, LiveNode, Resources
 from gpolicy.cluster.terms import Terms, under_terms
 from gpolicy.cluster.volume_pools import VolumePool, pools_of
 from gpolicy.ganeti.parameters import fill
-from gpolicy.ganeti.vocabulary import Level, Path, Value, Values
+from gpolicy.ganeti.vocabulary import EXCLUSIVE_STORAGE, Level, Path, Value, Values
 from gpolicy.plan.changes import MEMBERSHIP, NAME, NEW_GROUP, TAGS, Change, ChangeAction, Objection, new_names, words
 from gpolicy.plan.diff import Difference, diff
 from gpolicy.policy.model import Policy
 from gpolicy.printable import some
 from gpolicy.resolve.desired import Desired, terms_of
 
-EXCLUSIVE: Final[Path] = ("ndparams", "exclusive_storage")
 _ByObject = dict[tuple[Level, str | None], list[Change]]
 _NO_VALUES: Final = (NAME, MEMBERSHIP, TAGS)
 _ROUNDING: Final = 8  # MiB: by how much each volume may be counted larger or smaller than in its group
@@ -87,8 +86,8 @@ def projected(state: ClusterState, changes: Sequence[Change], terms: Terms | Non
         nodes[name] = _changed_node(node, changed, names) if changed or node.group in names else node
     stays = {node.name: names.get(node.group, node.group) for node in state.nodes.values()}
     moved = [name for name, node in nodes.items() if node.group != stays[name]]
-    of_groups = not state.readable(Level.GROUP, EXCLUSIVE)
-    unknown = _give_flag_of_group(nodes, [name for name in moved if of_groups and EXCLUSIVE in nodes[name].own])
+    of_groups = not state.readable(Level.GROUP, EXCLUSIVE_STORAGE)
+    unknown = _give_flag_of_group(nodes, [name for name in moved if of_groups and EXCLUSIVE_STORAGE in nodes[name].own])
     groups = _groups(state, cluster.own, by_object, names, occupied={node.group for node in nodes.values()})
     after = replace(state, cluster=cluster, groups=groups, nodes=nodes)
     if unknown:
@@ -157,11 +156,11 @@ def _give_flag_of_group(nodes: dict[str, LiveNode], moved: Sequence[str]) -> lis
     of which no node shows it.
     """
     there = [node for name, node in nodes.items() if name not in set(moved)]
-    flags = {node.group: node.own[EXCLUSIVE] for node in there if EXCLUSIVE in node.own}
+    flags = {node.group: node.own[EXCLUSIVE_STORAGE] for node in there if EXCLUSIVE_STORAGE in node.own}
     for name in moved:
         node = nodes[name]
         if node.group in flags:
-            nodes[name] = replace(node, own={**node.own, EXCLUSIVE: flags[node.group]})
+            nodes[name] = replace(node, own={**node.own, EXCLUSIVE_STORAGE: flags[node.group]})
     return sorted({nodes[name].group for name in moved} - flags.keys())
 
 

@@ -11,6 +11,7 @@ from enum import IntEnum
 from functools import partial
 from typing import ClassVar
 
+from gpolicy.cluster.sources import provenance_words
 from gpolicy.cluster.state import Snapshot, Unreadable
 from gpolicy.ganeti import commands
 from gpolicy.ganeti.expressible import RESET, Assignments, InexpressibleError, Reset
@@ -111,6 +112,11 @@ class Procedure:
     def outcome(self) -> tuple[Effect, ...]:
         """What the steps change in all: one effect for each leaf."""
         raise NotImplementedError
+
+    @property
+    def made_words(self) -> list[str]:
+        """When it was made, the commit of the policy, and the age of the state, as far as known."""
+        return provenance_words(self.provenance, self.source, self.snapshot)
 
     @property
     def done_words(self) -> str:

@@ -12,7 +12,7 @@ from gpolicy.cluster.state import ClusterState, Unreadable
 from gpolicy.errors import RequestError
 from gpolicy.ganeti import commands
 from gpolicy.ganeti.expressible import RESET, InexpressibleError, Reset
-from gpolicy.ganeti.vocabulary import Level, Path, Value, Values
+from gpolicy.ganeti.vocabulary import ALLOWED_TEMPLATES, ENABLED_TEMPLATES, Level, Path, Value, Values
 from gpolicy.plan.changes import MEMBERSHIP, NAME, TAGS, Change, ChangeAction, Objection, label_of, new_names, words
 from gpolicy.plan.effects import Contents, Effect, assigned, is_own_value, moved, tagged, tags_of
 from gpolicy.plan.step import Inverse, Step, StepWave, expressible, inverse_of, made, modify, planned
@@ -23,8 +23,6 @@ _Back = Inverse | None
 _Effects = tuple[Effect, ...]
 _Make = Callable[[], commands.Command]
 
-TEMPLATES: Path = ("enabled_disk_templates",)
-GROUP_TEMPLATES: Path = ("ipolicy", "disk-templates")
 POOL_SIZE: Path = ("candidate_pool_size",)
 _MOST_NAMED = 3  # values in the title of a step; the command beside it has them all
 _STORAGE: tuple[Path, ...] = (
@@ -101,9 +99,9 @@ class _Maker:
 
     def run(self) -> None:
         cluster = self.leaves[Level.CLUSTER].get("", [])
-        gone = {template for change in cluster if change.path == TEMPLATES for template in _gone(change)}
+        gone = {template for change in cluster if change.path == ENABLED_TEMPLATES for template in _gone(change)}
         letting_go = self._groups_letting_go(gone)
-        lists = {name: self._group_seen(name).get(GROUP_TEMPLATES) for name in self.removed}
+        lists = {name: self._group_seen(name).get(ALLOWED_TEMPLATES) for name in self.removed}
         self.emptied = [name for name, templates in lists.items() if gone & set(words(templates))]
         others = [change for change in cluster if change.path != POOL_SIZE]
         self._cluster(others, waits=bool(letting_go or self.emptied))
@@ -111,8 +109,8 @@ class _Maker:
             old_name = next((old for old, new in self.renamed.items() if new == name), name)
             self._group(old_name, self.leaves[Level.GROUP][name], StepWave.LET_GO)
         for name in self.emptied:
-            before = {GROUP_TEMPLATES: self._group_seen(name)[GROUP_TEMPLATES]}
-            self._modify(Level.GROUP, name, before, {GROUP_TEMPLATES: RESET}, StepWave.LET_GO)
+            before = {ALLOWED_TEMPLATES: self._group_seen(name)[ALLOWED_TEMPLATES]}
+            self._modify(Level.GROUP, name, before, {ALLOWED_TEMPLATES: RESET}, StepWave.LET_GO)
         self._renames()
         for name in self.created:
             self._create(name)
@@ -163,21 +161,21 @@ class _Maker:
             name
             for name, leaves in self.leaves[Level.GROUP].items()
             for change in leaves
-            if name not in self.created and change.path == GROUP_TEMPLATES and gone & set(words(change.before))
+            if name not in self.created and change.path == ALLOWED_TEMPLATES and gone & set(words(change.before))
         ]
 
     def _cluster(self, changes: list[Change], *, waits: bool) -> None:
         """Modify the cluster in one step, or in two when groups must let go of a template in between."""
         before = {change.path: change.before for change in changes}
         after = _assignments(changes)
-        templates = next((change for change in changes if change.path == TEMPLATES), None)
+        templates = next((change for change in changes if change.path == ENABLED_TEMPLATES), None)
         enables = templates is not None and bool({*words(templates.after)} - {*words(templates.before)})
         if templates is not None and enables and waits:
             first: Assignments = {path: after.pop(path) for path in _STORAGE if after.get(path)}
             both: list[Value] = [*words(templates.after), *_gone(templates)]
-            first[TEMPLATES] = both
+            first[ENABLED_TEMPLATES] = both
             self._cluster_step(StepWave.ENABLE, first, before)
-            before[TEMPLATES] = both
+            before[ENABLED_TEMPLATES] = both
         self._cluster_step(StepWave.ENABLE if enables and not waits else StepWave.CLUSTER, after, before)
 
     def _cluster_step(self, wave: StepWave, assignments: Assignments, before: Values) -> None:
@@ -277,7 +275,7 @@ class _Maker:
         seen = self._group_seen(name)
         own = {path: value for path, value in seen.items() if is_own_value(path)}
         if name in self.emptied:
-            del own[GROUP_TEMPLATES]  # its list comes back in a step of its own, when its templates are enabled again
+            del own[ALLOWED_TEMPLATES]  # its list comes back in a step of its own, when its templates are enabled again
         values, lost = expressible(Level.GROUP, name, own, self.version)
         gaps = {".".join(gap.prefix) or "all own values" for gap in self.basis.gaps if gap.level is Level.GROUP}
         unknown = [f"{gap} of the group, which the source of the state cannot show" for gap in sorted(gaps)]

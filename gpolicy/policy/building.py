@@ -8,6 +8,7 @@ from typing import Any, Final, TypeVar
 
 from gpolicy.findings import Finding, Located, Span
 from gpolicy.ganeti.amounts import parse_bounded_size, parse_rate, round_size
+from gpolicy.ganeti.expressible import LARGEST_UID
 from gpolicy.ganeti.parameters import FAMILIES, as_word, canonical, parameter_at
 from gpolicy.ganeti.vocabulary import SPEC_SIZES, TAG_FAMILIES, Level, Parameter, Path, Type, Value
 from gpolicy.policy import edits, model, source_file
@@ -17,7 +18,6 @@ T = TypeVar("T")
 
 TellFinding = Callable[[Finding], None]
 
-MAX_UID = 2**32 - 1
 """The highest user ID in a pool (Ganeti's constant UIDPOOL_UID_MAX)."""
 
 
@@ -217,9 +217,9 @@ class Builder(DocumentReader):
         first, last = int(low), int(high or low)
         if last < first:
             self.wrong(f"{place_name(pointer)}: the range {text} ends before it begins", pointer)
-        elif last > MAX_UID:
+        elif last > LARGEST_UID:
             message = f"{place_name(pointer)} goes up to {last}, which is not a user ID"
-            self.wrong(message, pointer, f"the highest is {MAX_UID}")
+            self.wrong(message, pointer, f"the highest is {LARGEST_UID}")
         return [first, last]
 
     def _hardware(self) -> model.Hardware:

@@ -22,6 +22,11 @@ class Measure(StrEnum):
     NODE_FAILURES = "node_failures"
     MAX_CHANGES = "max_changes"
 
+    @property
+    def is_least(self) -> bool:
+        """Whether its limit is the least that must be there; that of others is the most that may be."""
+        return self in (Measure.AT_LEAST, Measure.NODE_FAILURES)
+
 
 ABOUT_SPECS: Final = frozenset({Measure.AT_LEAST, Measure.CAPACITY_LOSS})
 """Measures by group and spec; `group` and `spec` restrict them."""
@@ -69,6 +74,10 @@ class Guard:
         """What guards must have in common to be compared: the measure, the group and the spec."""
         group, spec = (item.value if item else None for item in (self.group, self.spec))
         return self.measure, self.percent, group, spec
+
+    def accepts(self, number: float) -> bool:
+        """Return whether a number keeps to the limit; with `percent`, a share in per cent."""
+        return number >= self.limit if self.measure.is_least else number <= self.limit
 
     @property
     def shown_limit(self) -> str:

@@ -13,12 +13,11 @@ from gpolicy.allocator.balancing import possible_moves
 from gpolicy.allocator.cluster_data import NO_NODE, DiskTemplate, FailReason, Instance, Node
 from gpolicy.allocator.compiled_allocation import memory_left
 from gpolicy.allocator.instance_moves import InstanceMove, Moved, MoveKind, apply_move
-from gpolicy.allocator.native.library import MoveRules
+from gpolicy.allocator.native.library import ANY_MOVE
 from gpolicy.allocator.policy_check import check_ipolicy
 from gpolicy.progress import Stop
 from gpolicy.remedy.faults import Gain, Layout, Places, gain_of, lack, shortage, tag_places, tag_units
 
-ANY_MOVE = MoveRules(0)
 _FROM_PRIMARY = (MoveKind.REPLACE_SECONDARY, MoveKind.REPLACE_AND_FAILOVER)
 """The moves that begin with a copy of the disks on the primary node."""
 

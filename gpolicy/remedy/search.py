@@ -18,11 +18,12 @@ from gpolicy.allocator.balancing import Balanced, Goal, balance, engine_search
 from gpolicy.allocator.cluster_data import NO_NODE, FailReason
 from gpolicy.allocator.cluster_score import cluster_score, replaced, statistics, total_score
 from gpolicy.allocator.instance_moves import InstanceMove, is_split
+from gpolicy.allocator.native.library import ANY_MOVE
 from gpolicy.analysis.losses import Homeless
 from gpolicy.printable import count
 from gpolicy.progress import Stop, Tell, until_stopped
 from gpolicy.remedy.faults import RATIOS, Fault, Layout, lack
-from gpolicy.remedy.moving import ANY_MOVE, MoveKey, Movers, MovingPart, Trial, Trials, copied_by, key_of
+from gpolicy.remedy.moving import MoveKey, Movers, MovingPart, Trial, Trials, copied_by, key_of
 
 MOST_TRIALS: Final = 20_000
 """How many second moves a search tries where no single one helps."""

@@ -13,6 +13,7 @@ from enum import Enum, IntEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from gpolicy.cluster.sources import provenance_words
 from gpolicy.cluster.state import Snapshot, describe_source
 from gpolicy.findings import Finding
 from gpolicy.ganeti import amounts
@@ -325,7 +326,7 @@ class Answer:
     @property
     def made(self) -> str:
         """When the answer was made, from which policy, and how old the state is, as far as that is known."""
-        return ", ".join(self.provenance.words(self.source, self.snapshot))
+        return ", ".join(provenance_words(self.provenance, self.source, self.snapshot))
 
 
 def with_content(sections: Iterable[Section], *, brief: bool = False) -> list[Section]:
@@ -395,8 +396,8 @@ def section_of_tables(
     return Section(key, title, shown, notes, weight=max((item.weight for item in shown), default=Weight.SAME), **more)
 
 
-def number(value: int | None) -> str:
-    """Return a number: 12,345."""
+def digits(value: int | None) -> str:
+    """Return a number in digits: 12,345."""
     return NOTHING if value is None else f"{value:,}"
 
 
@@ -422,8 +423,8 @@ size: Final = amounts.exact_size
 rough_size: Final = amounts.rough_size
 
 
-def known_size(mebibytes: int | None) -> str:
-    """Return a rounded size; what is not known is nothing."""
+def known_rough_size(mebibytes: int | None) -> str:
+    """Return a rounded size, where it is known."""
     return NOTHING if mebibytes is None else rough_size(mebibytes)
 
 

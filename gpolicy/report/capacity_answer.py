@@ -164,10 +164,10 @@ def _fits_table(items: Sequence[GroupCapacity], old: _Old) -> answer.Table:
             row = (
                 *first,
                 spec,
-                answer.number(now),
-                answer.number(fit.fits),
+                answer.digits(now),
+                answer.digits(fit.fits),
                 after_moves.get(spec, answer.NOTHING),
-                answer.number(hspace),
+                answer.digits(hspace),
                 words,
                 bound_by,
             )
@@ -180,14 +180,14 @@ def _fits_table(items: Sequence[GroupCapacity], old: _Old) -> answer.Table:
 
 def _with_moves(spec: SpecCapacity) -> str:
     """Return how many instances fit after moves: as many as were found, to as many as no moves exceed."""
-    most = answer.number(spec.at_most)
-    return most if spec.after_moves == spec.at_most else f"{answer.number(spec.after_moves)} to {most}"
+    most = answer.digits(spec.at_most)
+    return most if spec.after_moves == spec.at_most else f"{answer.digits(spec.after_moves)} to {most}"
 
 
 def _tiered(items: Sequence[GroupCapacity]) -> answer.Table:
     title = "Tiered runs by size: all sizes in turn, each shrunk to what still fits"
     rows = [
-        (group_cell(item.group), answer.number(run.count), size_words(run.memory, run.cpus, run.disk))
+        (group_cell(item.group), answer.digits(run.count), size_words(run.memory, run.cpus, run.disk))
         for item in items
         for run in item.tiered
     ]
@@ -207,7 +207,7 @@ def _metadata(report: CapacityReport) -> answer.Table:
         each = answer.from_to([node.free for node in room.nodes], answer.size)
         known = dict.fromkeys("measured" if node.measured else "declared" for node in room.nodes)
         sources = " and ".join([*known, *(["nothing"] if room.unknown else [])])
-        rows.append((answer.Name(room.group), answer.Name(room.volume_group), each, answer.number(room.disks), sources))
+        rows.append((answer.Name(room.group), answer.Name(room.volume_group), each, answer.digits(room.disks), sources))
     return answer.Table(
         "DRBD disks whose metadata still fits where metavg is another volume group: no count above looks at it",
         "groups",
@@ -323,7 +323,7 @@ def _table(title: str, found: Mapping[str, _FiguresOf], rows: list[_Row], *, fit
         for place, figures in enumerate(found.values()):
             if row in figures:
                 fit, words = figures[row]
-                text = answer.number(fit.fits) if fits else fit.binding.cause.key
+                text = answer.digits(fit.fits) if fits else fit.binding.cause.key
                 cells[place] = f"{text} of {words}" if fits and len(sizes) > 1 else text
         counted = (sizes[0] if len(sizes) == 1 else answer.NOTHING,) if fits else ()
         spec = row[1] if row[1] in ("tiered", "standard") else pair_cell(row[1])

@@ -13,7 +13,7 @@ from gpolicy.cluster.state import ClusterState
 from gpolicy.growth.filling_up import GrowthReport
 from gpolicy.printable import Tone, named, some
 from gpolicy.provenance import Provenance
-from gpolicy.report.answer import Answer, Cell, Figure, Name, Picture, Section, Table, number
+from gpolicy.report.answer import Answer, Cell, Figure, Name, Picture, Section, Table, digits
 from gpolicy.report.capacity_answer import capacity_answer, told_of
 from gpolicy.report.fleet_report import ClusterReport, State, fleet_answer, words_of
 from gpolicy.report.growth_section import full_words, with_growth
@@ -98,7 +98,7 @@ def _find_wrong(state: ClusterState, health: ClusterHealth) -> dict[str, list[tu
     return {
         "violations": [(Name(name), "; ".join(words)) for name, words in found if words],
         "fatal losses": [(Name(name), some(words)) for name, words in lost],
-        "conflicts of tags": [(kind, number(amount)) for kind, amount in health.conflicts.items() if amount],
+        "conflicts of tags": [(kind, digits(amount)) for kind, amount in health.conflicts.items() if amount],
     }
 
 

@@ -233,7 +233,7 @@ def _tables(instance: str, candidates: tuple[Candidate, ...] | None) -> Iterator
     rows = []
     for item in candidates:
         why = answer.NOTHING if item.ok else _refusal(item)
-        left = answer.known_size(item.disk_left)
+        left = answer.known_rough_size(item.disk_left)
         rows.append((answer.Name(" / ".join(item.nodes)), answer.Name(item.group), item.shown_score, left, why))
     headings = ("nodes", "group", answer.Number("score"), answer.Number("disk left"), "why not")
     title = f"{instance}: best first; the smaller the score, the better"

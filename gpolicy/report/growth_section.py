@@ -11,7 +11,7 @@ from gpolicy.analysis.size_words import pair_title
 from gpolicy.growth.filling_up import GrowthReport, SizeForecast
 from gpolicy.printable import count
 from gpolicy.provenance import FORM
-from gpolicy.report.answer import NOTHING, Answer, Cell, Name, Number, Picture, Section, Table, number, size
+from gpolicy.report.answer import NOTHING, Answer, Cell, Name, Number, Picture, Section, Table, digits, size
 from gpolicy.report.capacity_section import pair_cell
 from gpolicy.report.prometheus import Labels, Samples
 
@@ -72,7 +72,7 @@ def growth_metrics(growth: GrowthReport | None) -> Samples:
 def _row(item: SizeForecast, growth: GrowthReport) -> tuple[Cell, ...]:
     now, ends = timegm(strptime(growth.until, FORM)), (item.low, item.middle, item.high)
     days = (NOTHING if day is None else strftime("%Y-%m-%d", gmtime(now + 86_400 * day)) for day in ends)
-    more = (size if item.resource in ("memory", "disk") else number)(max(0, round(item.per_week)))
+    more = (size if item.resource in ("memory", "disk") else digits)(max(0, round(item.per_week)))
     names = (Name(item.group), item.spec if item.spec == "standard" else pair_cell(item.spec))
     return (*names, full_words(item, growth.horizon), *days, f"{more} {item.resource}", item.bound_by)
 

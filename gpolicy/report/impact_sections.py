@@ -13,7 +13,7 @@ from gpolicy.impact import exclusive_storage_change as storage
 from gpolicy.impact.impact import MOST_NODES, Impact, LocationChange, RemedyChange, ResourceModelChange
 from gpolicy.printable import count, listed
 from gpolicy.report import answer, capacity_section, redundancy_section, violations_section
-from gpolicy.report.answer import NOTHING, Cell, Name, Number, Section, Table, Weight, number, size
+from gpolicy.report.answer import NOTHING, Cell, Name, Number, Section, Table, Weight, digits, size
 from gpolicy.report.remedy_answer import duration
 
 _LOCATION: Final = "Location and migration"
@@ -83,7 +83,7 @@ def resource_model_section(change: ResourceModelChange) -> Section:
     rows = []
     for group in then.groups:
         now = before[group.group].configured_fits if group.group in before else None
-        figures = map(number, (group.measured_fits, now, group.configured_fits))
+        figures = map(digits, (group.measured_fits, now, group.configured_fits))
         rows.append((Name(group.group), *figures, group.configured_binding.cause.key))
     headings = ("group", *map(Number, ("measured", "declared today", "declared after")), "bound by")
     title = "Standard instances that fit, by measured and by declared values"
@@ -211,13 +211,13 @@ def _volumes(groups: tuple[storage.GroupVolumes, ...], *, turning: bool) -> Tabl
 
 
 def _volumes_row(group: storage.GroupVolumes) -> tuple[Cell, ...]:
-    sizes = map(_known_size, (group.smallest, group.largest, group.usable))
+    sizes = map(_known_exact_size, (group.smallest, group.largest, group.usable))
     each = answer.from_to([number for _, number in group.counts])
     known = {VolumesFrom.MEASURED: "measured", VolumesFrom.PROMISED: "hardware of the policy"}
     verdict = {None: NOTHING, True: "too different for Ganeti", False: "alike"}[group.differ]
     if group.differ_on:
         verdict += f" (alone on {', '.join(group.differ_on[:3])}{' and others' if len(group.differ_on) > 3 else ''})"
-    lost = _known_size(group.unusable_free)
+    lost = _known_exact_size(group.unusable_free)
     return (Name(group.group), known.get(group.known_from, "nothing"), *sizes, each, lost, verdict)
 
 
@@ -245,12 +245,12 @@ def _volume_group(item: storage.VolumeGroup) -> tuple[Cell, ...]:
         Name(item.name) if item.name else "the cluster's own",
         answer.from_to([node.count for node in item.nodes]),
         answer.from_to([node.empty for node in item.nodes]),
-        *map(_known_size, (item.smallest, item.largest)),
+        *map(_known_exact_size, (item.smallest, item.largest)),
         answer.from_to([node.free for node in item.nodes], size),
     )
 
 
-def _known_size(mebibytes: int | None) -> str:
+def _known_exact_size(mebibytes: int | None) -> str:
     return NOTHING if mebibytes is None else size(mebibytes)
 
 
@@ -302,7 +302,7 @@ def remedy_section(change: RemedyChange) -> Section:
         "Today, after, and after the moves" if change.searched else "Today and after",
         "kinds",
         ("fault", Number("today"), Number("after"), Number("after the remedy"))[:columns],
-        [(item.kind.words, *map(number, (item.before, item.after, item.remedied)))[:columns] for item in change.kinds],
+        [(item.kind.words, *map(digits, (item.before, item.after, item.remedied)))[:columns] for item in change.kinds],
     )
     ended = change.searched and not change.exhaustive
     notes = (_NEXT, "the search of a plan is short: more moves may cure more" if ended else "")

@@ -107,7 +107,7 @@ def _possible(items: Sequence[Candidate], report: PlaceReport) -> Iterator[answe
     for item in items:
         lost = item.lost_allocations
         shown = item.shown_score if lost is None else ", ".join(map(str, lost))
-        rows.append((_hosts(item), answer.Name(item.group), shown, answer.known_size(item.disk_left)))
+        rows.append((_hosts(item), answer.Name(item.group), shown, answer.known_rough_size(item.disk_left)))
     headings = ("nodes", "group", metric, answer.Number("disk left"))
     some, most = (len(rows), 10) if len(rows) <= _MOST_ALL else (_MOST_BEST, _MOST_BEST)
     yield answer.Table("Best first; the smaller the better", "candidates", headings, rows[:some], most=most, brief=5)

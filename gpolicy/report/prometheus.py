@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from time import strptime
 from typing import TYPE_CHECKING, Final
 
+from gpolicy.cluster.sources import state_read_at
 from gpolicy.data import read_data
 from gpolicy.ganeti.vocabulary import Level
 from gpolicy.provenance import FORM, Provenance
@@ -154,7 +155,7 @@ _CAPACITY: Final = MetricSet(
 
 def capacity_metrics(report: CapacityReport, health: ClusterHealth, state: ClusterState, made: Provenance) -> Samples:
     """Return the metrics of the cluster in `state`, with its capacity and what is wrong with it; `made`: when."""
-    read_at = made.state_read_at(state.source, state.snapshot)
+    read_at = state_read_at(made, state.source, state.snapshot)
     found: dict[str, list[tuple[Labels, float]]] = {
         "info": [({"cluster": report.cluster_name, "release": state.software_version or ""}, 1)],
         "state_timestamp_seconds": [({}, timegm(strptime(read_at, FORM)))] if read_at else [],

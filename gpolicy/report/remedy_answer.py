@@ -96,7 +96,7 @@ def _stopped(report: RemedyReport) -> Iterator[str]:
 def _faults(report: RemedyReport) -> answer.Section:
     before, after = (Counter(fault.kind for fault in faults) for faults in (report.faults, report.faults_after))
     counted = ((kind.words, before[kind], after[kind]) for kind in FaultKind)
-    rows = [(words, answer.number(now), answer.number(then)) for words, now, then in counted if now or then]
+    rows = [(words, answer.digits(now), answer.digits(then)) for words, now, then in counted if now or then]
     headings = ("fault", answer.Number("before"), answer.Number("after the remedy"))
     new = tuple(answer.Entry(fault.sentence, mark="!") for fault in report.new)
     return answer.Section(

@@ -10,7 +10,7 @@ from gpolicy.analysis.size_words import with_bound
 from gpolicy.ganeti.amounts import exact_size
 from gpolicy.json_values import COUNT, Document, Key, Many, Shape
 from gpolicy.printable import count
-from gpolicy.report.answer import Answer, Figure, Name, Number, Section, Table, about, number, supposing
+from gpolicy.report.answer import Answer, Figure, Name, Number, Section, Table, about, digits, supposing
 from gpolicy.report.capacity_json import BINDING, LIMITS, POLICY_LIMIT, head
 from gpolicy.report.capacity_section import size_words
 from gpolicy.report.pictures import memory_section
@@ -33,7 +33,7 @@ def size_answer(report: SizeReport, *instead: str) -> Answer:
     to_buy = Table("Nodes to buy", "kinds", ("like", *map(Number, ("nodes", *money))), rows, brief=8)
     words = _all_words([item.instance for item in report.wanted])
     wanted_rows = [
-        (Name(with_bound(item.title)), size, item.instance.template.value, number(item.count), number(more))
+        (Name(with_bound(item.title)), size, item.instance.template.value, digits(item.count), digits(more))
         for item, size, more in zip(report.wanted, words, report.more, strict=True)
     ]
     headings = ("size", "instance", "template", Number("wanted"), Number("still fit after"))
@@ -106,7 +106,7 @@ def full_answer(report: FullReport) -> Answer:
     takes = f"takes {count(more, 'more instance')} like its {now:,}"
     words = _all_words([part.instance for part in report.parts])
     rows = [
-        (size, part.instance.template.value, number(part.now), number(part.more))
+        (size, part.instance.template.value, digits(part.now), digits(part.more))
         for size, part in zip(words, report.parts, strict=True)
     ]
     mix = Table("Today's mix of sizes", "sizes", ("size", "template", Number("today"), Number("more")), rows, brief=15)

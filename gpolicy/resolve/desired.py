@@ -9,9 +9,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gpolicy.cluster.state import ClusterState
-from gpolicy.cluster.terms import COUNTED, HYPERVISORS, VOLUME_GROUP, GroupTerms, Limits, Promise, Terms, VolumeTerms
+from gpolicy.cluster.terms import COUNTED, VOLUME_GROUP, GroupTerms, Limits, Promise, Terms, VolumeTerms
 from gpolicy.findings import AMBIGUOUS, NO_PLAN, Finding, Located, Related, Span, error_rule
-from gpolicy.ganeti.vocabulary import Level, Path, Values
+from gpolicy.ganeti.vocabulary import ENABLED_HYPERVISORS, Level, Path, Values
 from gpolicy.guessing import MOST_GUESSES, MOST_KNOWN, closest, is_one_slip, name_meant
 from gpolicy.policy import model
 from gpolicy.policy.model import ClusterPolicy, Declared, GroupPolicy, Leaf, Leaves, NodeSetPolicy, Policy
@@ -280,7 +280,7 @@ def terms_of(policy: Policy, desired: Desired) -> Terms:
     groups = [group for group in policy.groups.values() if group.removed is None]
     declared = [(item.label, item.leaves) for item in (*([cluster] if cluster else []), *groups)]
     declared += [(f"node/{name}", node.leaves) for name, node in desired.nodes.items()]
-    counted = (*COUNTED, *HYPERVISORS, *VOLUME_GROUP)
+    counted = (*COUNTED, *ENABLED_HYPERVISORS, *VOLUME_GROUP)
     values: dict[str, Values] = {}
     for label, leaves in declared:
         own = ((path, leaf.value) for path, leaf in leaves.items() if path[0] in counted)

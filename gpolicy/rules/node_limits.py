@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
-from gpolicy.checking.context import DISK_TEMPLATES, ENABLED_HYPERVISORS, VCPU_RATIO, Context
+from gpolicy.checking.context import Context
 from gpolicy.checking.pairs import Pair, amount, comparable
 from gpolicy.cluster.state import LiveNode, Resources
 from gpolicy.cluster.terms import VOLUME_GROUP, VolumeSize, VolumeTerms
@@ -12,7 +12,7 @@ from gpolicy.cluster.volume_pools import VolumePool, VolumePools, volume_pools
 from gpolicy.findings import Located, Related, Role, Span
 from gpolicy.ganeti.amounts import SIZE_STEP_MIB
 from gpolicy.ganeti.htools_reading import hail_parameters
-from gpolicy.ganeti.vocabulary import HYPERVISORS, Path
+from gpolicy.ganeti.vocabulary import ALLOWED_TEMPLATES, ENABLED_HYPERVISORS, HYPERVISORS, VCPU_RATIO, Path
 from gpolicy.policy.model import ClusterPolicy, GroupPolicy, Hardware, Leaf
 from gpolicy.resolve.desired import volume_terms
 from gpolicy.rules.shared import in_force, of_cluster
@@ -192,7 +192,7 @@ def limits(context: Context, group: GroupPolicy) -> Iterator[NodeLimit]:
             "cpu-count", nodes, lambda had: (times * (had.cpu_total or 0), max(cpus, had.cpu_node or 0)), times
         ):
             yield replace(limit, figures=multiplied)
-    allowed = context.effective(group, DISK_TEMPLATES)
+    allowed = context.effective(group, ALLOWED_TEMPLATES)
     if allowed is not None and {"plain", "drbd"}.isdisjoint(allowed.texts):
         return
     disk = total_disk(hardware, terms_in(context, group) if exclusive else None) if hardware else None

@@ -8,12 +8,12 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, TypeVar, cast
 
-from gpolicy.checking.context import EXCLUSIVE_STORAGE, Context
+from gpolicy.checking.context import Context
 from gpolicy.checking.rule import Hit, hit, see
 from gpolicy.data import read_data
 from gpolicy.findings import ALMOST, Located, Related, Role, Span
 from gpolicy.ganeti.parameters import PARAMETERS, default_in, parameter_at
-from gpolicy.ganeti.vocabulary import MINMAX, Level, Path, Reach, Type, Value
+from gpolicy.ganeti.vocabulary import EXCLUSIVE_STORAGE, MINMAX, Level, Path, Reach, Type, Value
 from gpolicy.guessing import did_you_mean_one_of, name_meant
 from gpolicy.light_dataclasses import dataclass
 from gpolicy.policy import model

@@ -140,7 +140,7 @@ class RolloutRequest:
         return self.directory / rollout_run.NAME
 
 
-def preview_one(member: ClusterPlan, whole: RolloutRequest) -> Preview:
+def preview_one(member: ClusterPlan, rollout: RolloutRequest) -> Preview:
     """Return what is to be done. It does everything that a run does before it asks for consent."""
     shown: list[Intention] = []
     said: list[tuple[str, Tone]] = []
@@ -156,15 +156,15 @@ def preview_one(member: ClusterPlan, whole: RolloutRequest) -> Preview:
         plan = member.read_plan()
         apply_plan(member.run_request(), agree=keep, plan=plan, say=say, warn=say)
     except ApplyError as error:
-        return Preview(said=tuple(said), refusal=outcome_of(error, whole.words), error=error)
+        return Preview(said=tuple(said), refusal=outcome_of(error, rollout.words), error=error)
     except (GpolicyError, OSError) as error:
-        return Preview(refusal=outcome_of(error, whole.words))
+        return Preview(refusal=outcome_of(error, rollout.words))
     if not shown:
         say(f"nothing to do: the plan for cluster {plan.cluster} has no steps", Tone.PLAIN)
     return Preview(plan=plan, intention=shown[0] if shown else None, said=tuple(said))
 
 
-def preview_untouched(member: ClusterPlan, whole: RolloutRequest) -> Preview:
+def preview_untouched(member: ClusterPlan, rollout: RolloutRequest) -> Preview:
     """Return that nothing of a plan was done which had begun and has no journal; a refusal if anything was."""
     try:
         plan = member.read_plan()
@@ -174,17 +174,19 @@ def preview_untouched(member: ClusterPlan, whole: RolloutRequest) -> Preview:
             right_cluster(plan, state)
             nothing_done(plan, runner, state)
     except (GpolicyError, OSError) as error:
-        return Preview(refusal=replace(outcome_of(error, whole.words), hint="its journal is gone: look at the cluster"))
+        return Preview(
+            refusal=replace(outcome_of(error, rollout.words), hint="its journal is gone: look at the cluster")
+        )
     return Preview(plan=plan, said=(("nothing to take back: the cluster is as the plan saw it", Tone.PLAIN),))
 
 
-def run_one(member: ClusterPlan, shown: AbstractSet[str], stop: StopRequests, whole: RolloutRequest) -> RunResult:
+def run_one(member: ClusterPlan, shown: AbstractSet[str], stop: StopRequests, rollout: RolloutRequest) -> RunResult:
     """Run the plan, or take it back: no task but those that were `shown`."""
     Signals(stop).catch()
     try:
-        found = whole.carry(member, partial(_agree, shown), stop)
+        found = rollout.carry(member, partial(_agree, shown), stop)
     except (GpolicyError, OSError) as error:
-        return outcome_of(error, whole.words)
+        return outcome_of(error, rollout.words)
     if found is None or found.good:
         return RunResult(int(ExitCode.FINE))
     return RunResult(int(ExitCode.FINDINGS), "the cluster is not as it should be after all steps")
@@ -196,36 +198,36 @@ def _agree(shown: AbstractSet[str], intention: Intention) -> bool:
     raise RefusedError("more is to be done than was shown; nothing was done", hint="begin the roll-out again")
 
 
-def look_at_one(member: ClusterPlan, told: AbstractSet[int], whole: RolloutRequest) -> LookResult:
+def look_at_one(member: ClusterPlan, told: AbstractSet[int], rollout: RolloutRequest) -> LookResult:
     """Look at the cluster after its plan: its changes, its policy, its guards, its jobs."""
     try:
         plan = member.read_plan()
         runner = runner_for(member.request, plan, StopRequests())
-        with whole.working(f"reading {member.request.destination}"):
+        with rollout.working(f"reading {member.request.destination}"):
             state = read_for(member.request, plan, runner)
         found = rollout_run.look_at(plan, runner, state, member.read_history(), told)
         if found.troubles or member.policy is None:
             return found
-        return _with_policy(member.policy, plan, state, whole, found)
+        return _with_drift(member.policy, plan, state, rollout, found)
     except (GpolicyError, OSError) as error:
-        return LookResult((f"cannot be looked at: {outcome_of(error, whole.words).message}",))
+        return LookResult((f"cannot be looked at: {outcome_of(error, rollout.words).message}",))
 
 
-def _with_policy(path: Path, plan: Plan, state: ClusterState, whole: RolloutRequest, found: LookResult) -> LookResult:
+def _with_drift(path: Path, plan: Plan, state: ClusterState, rollout: RolloutRequest, found: LookResult) -> LookResult:
     """Return a look with what differs from the policy as well, if the plan was made from just this policy."""
     if not plan.part.is_whole:
         return replace(found, notes=(*found.notes, "the plan is a part of the policy: the rest was not compared"))
     try:
         root = only_root(path)
-        with whole.working(f"checking {path}"):
-            policy = check_policy(load_policy(root), state, today=whole.today).policy
+        with rollout.working(f"checking {path}"):
+            policy = check_policy(load_policy(root), state, today=rollout.today).policy
     except GpolicyError as error:
         return replace(found, notes=(*found.notes, f"its policy was not compared: {error.message}"))
     if policy_digest(policy) != plan.policy_digest:
         note = "the policy has changed since the plan was made: only the plan's changes were compared"
         return replace(found, notes=(*found.notes, note))
     settings = settings_for(policy.root or Path())
-    drift = find_drift(policy, state, today=whole.today, settings=settings).drift
+    drift = find_drift(policy, state, today=rollout.today, settings=settings).drift
     return replace(found, troubles=tuple(f"{item.object} {item.name} is not as the policy declares" for item in drift))
 
 
@@ -280,29 +282,29 @@ def roll_out(
 
 def _run(hands: SideBySide, agree: Agree, say: Callable[[str, Tone], None]) -> RolloutResult:
     """Find what is to be done, ask, and do it; the lock is held."""
-    request, members, journal = hands.request, hands.members, hands.request.journal_file
+    rollout, members, journal = hands.rollout, hands.members, hands.rollout.journal_file
     digests = {name: member.digest for name, member in members.items()}
-    found = rollout_run.rollout_history(journal, digests, resume=request.resume, rollback=request.rollback)
+    found = rollout_run.rollout_history(journal, digests, resume=rollout.resume, rollback=rollout.rollback)
     is_of_these = found is not None and found.is_of(digests)
     history, earlier = (found, None) if is_of_these else (None, found)
     _refuse_other_journals(hands, history)
     previews = _previews(hands, history)
     refused = {name: found.refusal for name, found in previews.items() if found.refusal is not None}
     run = rollout_run.RolloutRun(
-        waves=request.waves,
+        waves=rollout.waves,
         plans=digests,
         empty={name for name, found in previews.items() if found.plan is not None and not found.plan.steps},
         hands=hands,
         journal_file=journal,
         say=lambda line: say(line, Tone.PLAIN),
-        direction=journals.Direction.ROLLBACK if request.rollback else journals.Direction.APPLY,
+        direction=journals.Direction.ROLLBACK if rollout.rollback else journals.Direction.APPLY,
         history=history,
-        seconds=request.pause,
+        seconds=rollout.pause,
         stop=hands.stop,
         outcomes=dict(refused),
     )
     agreed, problem = None, None
-    if request.rollback or not refused:
+    if rollout.rollback or not refused:
         agreed = agree(previews, run.stages())
     if agreed:
         hands.shown = {name: found.keys for name, found in previews.items()}
@@ -339,7 +341,7 @@ def _refuse_other_journals(hands: SideBySide, history: RolloutHistory | None) ->
     """Raise if journals of clusters are not those of this roll-out, or are gone."""
     members = hands.members
     found = {name: member.read_journal() for name, member in members.items()}
-    if hands.request.resume or hands.request.rollback:
+    if hands.rollout.resume or hands.rollout.rollback:
         others = [name for name, item in found.items() if item and item.plan_digest != members[name].digest]
         if others:
             message = f"the plan that was begun is another one than is there now: {some(others)}"
@@ -354,7 +356,7 @@ def _refuse_other_journals(hands: SideBySide, history: RolloutHistory | None) ->
 def _previews(hands: SideBySide, history: RolloutHistory | None) -> dict[str, Preview]:
     """Return what is to be done with each cluster with which anything is."""
     stages = {name: rollout_run.stage_of(member.read_history()) for name, member in hands.members.items()}
-    if not hands.request.rollback:
+    if not hands.rollout.rollback:
         return hands.preview_each([name for name in stages if stages[name] not in rollout_run.COMPLETE], frozenset())
     begun = history.begun if history is not None else frozenset()
     untouched = frozenset(name for name in stages if stages[name] is PlanStage.UNTOUCHED and name in begun)
@@ -366,7 +368,7 @@ def _previews(hands: SideBySide, history: RolloutHistory | None) -> dict[str, Pr
 class SideBySide:
     """The hands of a roll-out. `shown` are the keys of the tasks that were consented to, by cluster."""
 
-    request: RolloutRequest
+    rollout: RolloutRequest
     members: Mapping[str, ClusterPlan]
     stop: StopRequests
     shown: Mapping[str, AbstractSet[str]] = field(default_factory=dict)
@@ -378,9 +380,9 @@ class SideBySide:
     def preview_each(self, clusters: Sequence[str], untouched: AbstractSet[str]) -> dict[str, Preview]:
         """Return what is to be done with clusters; of the `untouched`, whether nothing was done indeed."""
         ways = [preview_untouched if name in untouched else preview_one for name in clusters]
-        jobs = [partial(way, self.members[name], self.request) for way, name in zip(ways, clusters, strict=True)]
+        jobs = [partial(way, self.members[name], self.rollout) for way, name in zip(ways, clusters, strict=True)]
         found = {}
-        for name, result in self._each(clusters, jobs):
+        for name, result in self._each(clusters, jobs, only_read=True):
             failed = RunResult(int(ExitCode.COULD_NOT_RUN), result.reason) if isinstance(result, Failed) else None
             found[name] = Preview(refusal=failed) if isinstance(result, Failed) else result
         return found
@@ -388,10 +390,10 @@ class SideBySide:
     def run_each(self, clusters: Sequence[str], may_begin: Callable[[str], bool]) -> Iterator[tuple[str, RunResult]]:
         """Run the plans of clusters, or take them back."""
         jobs = [
-            partial(run_one, self.members[name], self.shown.get(name, frozenset()), self.stop, self.request)
+            partial(run_one, self.members[name], self.shown.get(name, frozenset()), self.stop, self.rollout)
             for name in clusters
         ]
-        for name, result in self._each(clusters, jobs, may_begin):
+        for name, result in self._each(clusters, jobs, may_begin, only_read=False):
             yield name, RunResult(int(ExitCode.FINDINGS), result.reason) if isinstance(result, Failed) else result
 
     def look_at_each(
@@ -399,25 +401,26 @@ class SideBySide:
     ) -> Iterator[tuple[str, LookResult]]:
         """Look at clusters."""
         jobs = [
-            partial(look_at_one, self.members[name], told.get(name, frozenset()), self.request) for name in clusters
+            partial(look_at_one, self.members[name], told.get(name, frozenset()), self.rollout) for name in clusters
         ]
-        for name, result in self._each(clusters, jobs):
+        for name, result in self._each(clusters, jobs, only_read=True):
             yield name, LookResult((f"cannot be looked at: {result.reason}",)) if isinstance(result, Failed) else result
 
     def _each(
         self,
         clusters: Sequence[str],
         jobs: Sequence[Callable[[], Result]],
-        may_begin: Callable[[str], bool] | None = None,
+        may_begin: Callable[[str], bool] = lambda _: True,
+        *,
+        only_read: bool,
     ) -> Iterator[tuple[str, Result | Failed]]:
-        """Do a job for each cluster: one that `may_begin` is about takes as long as it takes, others only read."""
-        begins = may_begin or (lambda _: True)
+        """Do a job for each cluster. Those that `only_read` have a time limit, and more of them run at once."""
         results = results_as_they_come(
             jobs,
-            most=max(self.request.jobs, 4) if may_begin is None else self.request.jobs,  # reading changes no cluster
-            seconds=self.request.seconds if may_begin is None else math.inf,
-            watcher=self.request.watch(clusters),
-            may_begin=lambda number: begins(clusters[number]),
+            most=max(self.rollout.jobs, 4) if only_read else self.rollout.jobs,
+            seconds=self.rollout.seconds if only_read else math.inf,
+            watcher=self.rollout.watch(clusters),
+            may_begin=lambda number: may_begin(clusters[number]),
             alone=True,  # a run changes signals and prints
         )
         for number, result in results:

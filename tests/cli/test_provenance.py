@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import subprocess
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from gpolicy.cli.output import provenance_of
 from gpolicy.cli.running import run
+from gpolicy.cluster.sources import provenance_words
+from gpolicy.cluster.state import Snapshot
 from gpolicy.provenance import Provenance
 from tests.cli.command_line import ROOT
 
@@ -180,23 +181,19 @@ def test_who_asks_on_gitlab(policy: Path, monkeypatch: pytest.MonkeyPatch, capsy
     assert provenance_of([policy]).asked == ("Ben", "room", "https://git.example.org/o/r/-/merge_requests/7")
 
 
-@dataclass(frozen=True)
-class Taken:
-    taken_at: str | None
-
-
 @pytest.mark.parametrize(
     ("source", "taken", "words"),
     [
-        ("local:", None, "state read just before"),
-        ("config:/x", None, "age of the state not known"),
-        ("local:", Taken(None), "age of the state not known"),
-        ("local:", Taken("2026-11-23T08:59:00Z"), "state 1 minute old"),
-        ("rapi://x", Taken("2026-11-23T07:00:01Z"), "state 1 hour old"),
-        ("rapi://x", Taken("2025-11-23T09:00:00Z"), "state 365 days old"),
-        ("rapi://x", Taken("2026-11-24T09:00:00Z"), "state read at 2026-11-24T09:00:00Z, in the future"),
+        ("local:", "not a snapshot", "state read just before"),
+        ("config:/x", "not a snapshot", "age of the state not known"),
+        ("local:", None, "age of the state not known"),
+        ("local:", "2026-11-23T08:59:00Z", "state 1 minute old"),
+        ("rapi://x", "2026-11-23T07:00:01Z", "state 1 hour old"),
+        ("rapi://x", "2025-11-23T09:00:00Z", "state 365 days old"),
+        ("rapi://x", "2026-11-24T09:00:00Z", "state read at 2026-11-24T09:00:00Z, in the future"),
     ],
 )
-def test_the_age_of_a_state(source: str, taken: Taken | None, words: str) -> None:
-    assert Provenance(MADE).words(source, taken)[-1] == words
-    assert Provenance().words(source, taken) == []
+def test_the_age_of_a_state(source: str, taken: str | None, words: str) -> None:
+    snapshot = None if taken == "not a snapshot" else Snapshot(file="x", taken_at=taken)
+    assert provenance_words(Provenance(MADE), source, snapshot)[-1] == words
+    assert provenance_words(Provenance(), source, snapshot) == []

@@ -6,7 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from gpolicy.cluster.sources import SourceOptions, contact, read_state
+from gpolicy.cluster.sources import (
+    DESTINATIONS,
+    FILE_SCHEMES,
+    SCHEMES,
+    SourceOptions,
+    contact,
+    destination_scheme,
+    is_live,
+    read_state,
+)
 from gpolicy.cluster.state_files import write_snapshot
 from gpolicy.errors import GpolicyError, RequestError
 from tests.cluster import rapi_server, recorded
@@ -116,3 +125,14 @@ def test_a_file_without_a_kind_gets_a_guess(src: str, meant: str) -> None:
 def test_a_simulated_cluster_is_a_source() -> None:
     state = read_state("sim:p,2,2t,64g,16,4")
     assert (state.source, len(state.nodes), list(state.groups)) == ("sim:p,2,2t,64g,16,4", 2, ["group-01"])
+
+
+def test_what_an_address_is_follows_from_its_scheme() -> None:
+    assert [is_live(item.start) for item in SCHEMES.values()] == [item.is_live for item in SCHEMES.values()]
+    assert all(item.is_live for item in DESTINATIONS.values())
+    assert {"config", "text", "snapshot"} == FILE_SCHEMES
+    assert {name for name, item in SCHEMES.items() if item.has_host} == {"rapi", "ssh"}
+    for address, scheme in {"local:": "local", "ssh://a": "ssh", "rapi://a": "rapi"}.items():
+        assert destination_scheme(address) == scheme
+    for address in ("", "local", "local:x", "ssh:a", "rapi:a", "config:a", "sim:p,1,2,3,4"):
+        assert destination_scheme(address) == ""

@@ -203,6 +203,12 @@ def test_guards_know_their_measure_and_limit(tmp_path: Path) -> None:
         (Measure.MAX_CHANGES, 10, False, "10"),
     ]
     assert [guard.span.line for guard in policy.guards] == [4, 5, 6, 7]
+    assert [[number for number in range(12) if guard.accepts(number)] for guard in policy.guards] == [
+        list(range(3, 12)),
+        [0, 1, 2],
+        [0, 1, 2, 3, 4],
+        list(range(11)),
+    ]
     assert policy.guards[0].group == Located("g", policy.guards[0].group.span if policy.guards[0].group else None)  # type: ignore[arg-type]
 
 

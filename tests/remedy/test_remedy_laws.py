@@ -11,13 +11,14 @@ import pytest
 from gpolicy.allocator.balancing import Goal, balance, engine_search
 from gpolicy.allocator.cluster_data import NO_NODE, FailReason
 from gpolicy.allocator.instance_moves import InstanceMove, MoveKind, apply_move, is_split
+from gpolicy.allocator.native.library import ANY_MOVE
 from gpolicy.analysis.health import CONFLICTS, LocationFacts
 from gpolicy.analysis.loaded_state import load_state
 from gpolicy.analysis.node_losses import group_redundancy
 from gpolicy.analysis.violations import node_verdicts
 from gpolicy.cluster.state import ClusterState
 from gpolicy.remedy.faults import RATIOS, Fault, FaultKind, Layout, Places
-from gpolicy.remedy.moving import ANY_MOVE, Movers, Trial
+from gpolicy.remedy.moving import Movers, Trial
 from gpolicy.remedy.remedy import RemedyReport
 from tests.remedy.broken_clusters import ImpossibleError, broken, remedied, remedy_of
 

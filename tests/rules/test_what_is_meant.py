@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from gpolicy.checking.context import EXCLUSIVE_STORAGE
 from gpolicy.cluster.state import ClusterState
+from gpolicy.ganeti.vocabulary import EXCLUSIVE_STORAGE
 from gpolicy.guessing import did_you_mean_one_of
 from tests.rules.policy_texts import CLUSTER, EXCLUSIVE, FOUR, GROUP, HARDWARE, SILVER, node_set
 from tests.rules.run_rules import check, cluster, with_resources

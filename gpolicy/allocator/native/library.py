@@ -87,6 +87,8 @@ class MoveRules(IntFlag):
     FORCE = 16
 
 
+ANY_MOVE = MoveRules(0)
+
 Placed = tuple[int, int, int, int, int, int]
 """`struct placement` of library.c: the rows of primary and secondary (-1: none), memory and smallest disk (MiB), vcpus,
 spindles (-1: unknown)."""

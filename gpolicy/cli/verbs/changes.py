@@ -272,6 +272,8 @@ def apply(  # noqa: PLR0913 (one parameter an option)
 
     outputs = shown.outputs("apply")
     report_file(outputs, "apply")
+    if resume and rollback:
+        raise UsageError("--resume and --rollback exclude one another")
     request = gpolicy.ApplyRequest(
         plan=plan_file,
         destination=to or "",

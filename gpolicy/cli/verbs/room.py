@@ -18,6 +18,7 @@ from gpolicy.cli import options
 from gpolicy.cli.output import Report, provenance_of, report_under
 from gpolicy.cli.targets import Target, run
 from gpolicy.cli.terminal import working
+from gpolicy.cluster.sources import state_read_at
 from gpolicy.errors import ExitCode, UsageError
 from gpolicy.json_values import json_text
 from gpolicy.progress import after_work
@@ -112,7 +113,7 @@ def capacity(  # noqa: PLR0913 (one parameter an option)
                 report = replace(report, notes=(*report.notes, f"without what is supposed: {error.message}"))
         made = provenance_of(())
         if history is not None:
-            own, at = history / target.name, made.state_read_at(state.source, state.snapshot) or made.made_at or ""
+            own, at = history / target.name, state_read_at(made, state.source, state.snapshot) or made.made_at or ""
             directory = own if target.several or own.is_dir() else history
             growth = gpolicy.forecast_capacity(cluster, report, directory, observed=state, at=at, working=working)
         found = report_under(

@@ -5,15 +5,16 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from gpolicy.checking.context import DISK_TEMPLATES, ENABLED_HYPERVISORS, ENABLED_TEMPLATES, SPINDLE_COUNT, Context
+from gpolicy.checking.context import Context
 from gpolicy.checking.pairs import Pair, amount
 from gpolicy.checking.rule import Hit, Rule, When, error, hit, see, warning
 from gpolicy.cluster.state import LiveInstance
 from gpolicy.cluster.terms import VOLUME_GROUP
 from gpolicy.data import read_data
 from gpolicy.findings import NO_PLAN, Related, Role, RuleInfo, Span
+from gpolicy.ganeti import vocabulary
 from gpolicy.ganeti.releases import release_of, unknown_release
-from gpolicy.ganeti.vocabulary import DRBD_METADATA, Level, Path
+from gpolicy.ganeti.vocabulary import ALLOWED_TEMPLATES, ENABLED_TEMPLATES, SPINDLE_COUNT, Level, Path
 from gpolicy.guessing import MOST_GUESSES, name_meant
 from gpolicy.policy.model import GroupPolicy, ends, is_glob, matches
 from gpolicy.printable import count, some
@@ -103,7 +104,7 @@ rename_clash = _of_resolving(RENAME_CLASH, When.STATE | When.WHOLE)
 
 @error("GP745", When.STATE, stays=NO_PLAN, explains=11)
 def hypervisor_in_use(context: Context) -> Iterator[Hit]:
-    enabled = context.cluster_leaf(ENABLED_HYPERVISORS)
+    enabled = context.cluster_leaf(vocabulary.ENABLED_HYPERVISORS)
     if enabled is None:
         return
     known = [item for item in context.observed.instances.values() if item.hypervisor not in (None, *enabled.texts)]
@@ -135,7 +136,7 @@ def no_room_for_metadata(context: Context) -> Iterator[Hit]:
             if pool is None or node.offline or node.drained:
                 continue
             free = sum(volume.free for volume in pool.allocatable)
-            if free < DRBD_METADATA:
+            if free < vocabulary.DRBD_METADATA:
                 has = f"{amount('disk-size', free)} free in {metavg}" if pool.count else f"no volume of {metavg}"
                 message = f"{node.name} in {group.title} has {has}: no metadata of another DRBD disk fits (128 MiB)"
                 leaf = context.effective(group, METAVG)
@@ -148,7 +149,7 @@ def _separate_metavg(context: Context, group: GroupPolicy) -> str | None:
     metavg, own = (in_force(context, group, path) for path in (METAVG, VOLUME_GROUP))
     if metavg is None or own is None or not own.value or metavg.value == own.value:
         return None
-    templates = (of_cluster(context, ENABLED_TEMPLATES), in_force(context, group, DISK_TEMPLATES))
+    templates = (of_cluster(context, ENABLED_TEMPLATES), in_force(context, group, ALLOWED_TEMPLATES))
     has_drbd = all(item is None or "drbd" in item.texts for item in templates)
     return str(metavg.value) if has_drbd and not is_exclusive(context, group) else None
 
@@ -218,7 +219,7 @@ def _widened(context: Context, group: str | None, glob: str, span: Span) -> tupl
 def _refused(context: Context, group: GroupPolicy, instance: LiveInstance) -> str:
     """Return why the policy that the group is declared to have does not allow an instance, or nothing."""
     templates = {disk.template for disk in instance.disks} or {instance.disk_template}
-    allowed = context.effective(group, DISK_TEMPLATES)
+    allowed = context.effective(group, ALLOWED_TEMPLATES)
     if allowed is not None and (other := sorted(templates - set(allowed.texts))):
         return f"disk template {other[0]}"
     exclusive = is_exclusive(context, group)

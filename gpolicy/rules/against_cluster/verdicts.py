@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from gpolicy.checking.context import DISK_TEMPLATES, EXCLUSIVE_STORAGE, Context
+from gpolicy.checking.context import Context
 from gpolicy.checking.pairs import amount
 from gpolicy.checking.rule import Hit, Same, When, error, hit, see, warning
 from gpolicy.findings import NO_PLAN, Finding, Located, Role, RuleParameter, Severity, Span
-from gpolicy.ganeti.vocabulary import MINMAX, Level, Path
+from gpolicy.ganeti.vocabulary import ALLOWED_TEMPLATES, EXCLUSIVE_STORAGE, MINMAX, Level, Path
 from gpolicy.policy.kinds import BUILT_IN, Guard, Measure
 from gpolicy.printable import count, named, some
 from gpolicy.rules.node_limits import excesses_by_group, own_pool, promised_disk
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from gpolicy.plan.prospect import Prospect
     from gpolicy.policy.model import Declared, Hardware
 
-_CAUSES: Final = {"disk-templates": DISK_TEMPLATES, "spindles": EXCLUSIVE_STORAGE}
+_CAUSES: Final = {"disk-templates": ALLOWED_TEMPLATES, "spindles": EXCLUSIVE_STORAGE}
 """What says that a value is not allowed, by the name of the value; of all others the sizes do."""
 _PLANNED: Final = When.STATE | When.WHOLE | When.NO_PLAN
 """When rules about the plan that a policy leads to run."""
@@ -171,7 +171,7 @@ def _refused(context: Context, known: ViolationChange) -> Iterator[Hit]:
             is_switch = switched and breach.parameter == "spindle-use"
             path = EXCLUSIVE_STORAGE if is_switch else _CAUSES.get(breach.parameter, MINMAX)
             cause = (after.group, path, own.pair if path == MINMAX else 0)
-            found[cause][name].append(str(instance.disk_template) if path == DISK_TEMPLATES else breach.parameter)
+            found[cause][name].append(str(instance.disk_template) if path == ALLOWED_TEMPLATES else breach.parameter)
             number = breach.value if isinstance(breach.value, int) else 0
             wanted[cause].add(f"{breach.parameter} {amount(breach.parameter, number)}" if number else "")
             if cause not in places:
@@ -179,10 +179,10 @@ def _refused(context: Context, known: ViolationChange) -> Iterator[Hit]:
     for cause, by_instance in sorted(found.items()):
         names = [f"{name} ({', '.join(words)})" for name, words in by_instance.items()]
         message = f"group {cause[0]} would no longer allow {some(names)}"
-        what = "their disk templates" if cause[1] == DISK_TEMPLATES else "their sizes"
+        what = "their disk templates" if cause[1] == ALLOWED_TEMPLATES else "their sizes"
         if cause[1] == MINMAX and len(wanted[cause]) == 1:
             what = wanted[cause].pop() or what
-        template = next(iter(by_instance.values()))[0] if cause[1] == DISK_TEMPLATES else ""
+        template = next(iter(by_instance.values()))[0] if cause[1] == ALLOWED_TEMPLATES else ""
         missing = f"{template} in {places[cause]}" if template else ""
         yield hit(groups.get(cause[0], "cluster"), message, places[cause], f"allow {what}", missing=missing)
 
@@ -192,7 +192,7 @@ def _place(context: Context, declared: Declared, path: Path, pair: int, breach: 
     pairs = context.pairs(declared) if path == MINMAX else ()
     if breach.beyond is not None and pair <= len(pairs):
         return pairs[pair - 1].at("min" if breach.beyond < 0 else "max", breach.parameter)
-    leaves = (context.effective(declared, each) for each in (path, MINMAX, DISK_TEMPLATES))
+    leaves = (context.effective(declared, each) for each in (path, MINMAX, ALLOWED_TEMPLATES))
     return next((leaf.span for leaf in leaves if leaf is not None), None)
 
 

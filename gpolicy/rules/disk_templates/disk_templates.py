@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 from typing import Any, Final
 
-from gpolicy.checking.context import DISK_TEMPLATES, ENABLED_TEMPLATES, Context
+from gpolicy.checking.context import Context
 from gpolicy.checking.rule import Hit, When, error, hit, information, see, warning
 from gpolicy.findings import REFUSED, Role
 from gpolicy.ganeti.parameters import parameter_at
-from gpolicy.ganeti.vocabulary import DISK_TEMPLATES as TEMPLATE_NAMES, MINMAX, Level, Path
+from gpolicy.ganeti.vocabulary import ALLOWED_TEMPLATES, DISK_TEMPLATES, ENABLED_TEMPLATES, MINMAX, Level, Path
 from gpolicy.policy.model import INHERIT, Declared, GroupPolicy, Leaf
 from gpolicy.printable import listed
 from gpolicy.rules.shared import HELPER, grouped, of_cluster
@@ -18,7 +18,7 @@ _DIRECTORIES: Final[dict[str, Path]] = {"file": ("file_storage_dir",), "sharedfi
 @error("GP301", When.MORE_WITH_STATE, stays=REFUSED, unless_declared=(ENABLED_TEMPLATES,))
 def template_not_enabled(context: Context) -> Iterator[Hit]:
     enabled = of_cluster(context, ENABLED_TEMPLATES)
-    for declared, leaf in context.explicit_at(DISK_TEMPLATES):
+    for declared, leaf in context.explicit_at(ALLOWED_TEMPLATES):
         for template in leaf.texts:
             if enabled is not None and template not in enabled.texts:
                 message = f"{template} is not enabled on the cluster"
@@ -74,7 +74,7 @@ def parameters_of_disabled_template(context: Context) -> Iterator[Hit]:
     for declared in context.cluster_and_groups:
         own = [leaf for leaf in context.leaves(declared).values() if _is_set(leaf, declared)]
         first = {leaf.path[1]: leaf for leaf in reversed(own)}
-        allowed = context.own(declared, DISK_TEMPLATES) if declared.level is Level.GROUP else None
+        allowed = context.own(declared, ALLOWED_TEMPLATES) if declared.level is Level.GROUP else None
         for template, leaf in first.items():
             span = leaf.document.key_span(leaf.pointer[:2])
             if template not in enabled.texts:
@@ -102,12 +102,12 @@ def _is_set(leaf: Leaf, declared: Declared) -> bool:
 @error("GP308", When.STATE | When.WHOLE)
 def stale_group_templates(context: Context) -> Iterator[Hit]:
     enabled = context.cluster_leaf(ENABLED_TEMPLATES)
-    if enabled is None or not context.observed.readable(Level.GROUP, DISK_TEMPLATES):
+    if enabled is None or not context.observed.readable(Level.GROUP, ALLOWED_TEMPLATES):
         return
     now = context.observed.cluster.own.get(ENABLED_TEMPLATES)
-    gone = set(map(str, now) if isinstance(now, list) else TEMPLATE_NAMES) - set(enabled.texts)
+    gone = set(map(str, now) if isinstance(now, list) else DISK_TEMPLATES) - set(enabled.texts)
     for name, group in sorted(context.observed.groups.items()):
-        observed = group.own.get(DISK_TEMPLATES)
+        observed = group.own.get(ALLOWED_TEMPLATES)
         managed = _declares(context, name) or _declares(context, context.old_names.get(name, name))
         if managed or not isinstance(observed, list):
             continue
@@ -120,7 +120,7 @@ def stale_group_templates(context: Context) -> Iterator[Hit]:
 
 def _declares(context: Context, name: str) -> bool:
     group = context.policy.groups.get(name)
-    return group is not None and (group.removed is not None or DISK_TEMPLATES in group.leaves)
+    return group is not None and (group.removed is not None or ALLOWED_TEMPLATES in group.leaves)
 
 
 @error("GP309", When.STATE, stays=REFUSED, explains=12)
@@ -143,7 +143,7 @@ def template_in_use(context: Context) -> Iterator[Hit]:
 
 @warning("GP302")
 def default_template_not_allowed(context: Context) -> Iterator[Hit]:
-    enabled, allowed = context.cluster_leaf(ENABLED_TEMPLATES), context.cluster_leaf(DISK_TEMPLATES)
+    enabled, allowed = context.cluster_leaf(ENABLED_TEMPLATES), context.cluster_leaf(ALLOWED_TEMPLATES)
     if enabled is None:
         return
     first, *others = enabled.texts
@@ -160,11 +160,11 @@ def default_template_not_allowed(context: Context) -> Iterator[Hit]:
 
 @information("GP303")
 def group_template_beyond_cluster(context: Context) -> Iterator[Hit]:
-    allowed = context.cluster_leaf(DISK_TEMPLATES)
+    allowed = context.cluster_leaf(ALLOWED_TEMPLATES)
     if allowed is None:
         return
     for group in context.groups:
-        leaf = context.own(group, DISK_TEMPLATES)
+        leaf = context.own(group, ALLOWED_TEMPLATES)
         more = [template for template in leaf.texts if template not in allowed.texts] if leaf else []
         if leaf and more:
             message = f"{group.title} also allows {', '.join(more)}, which the cluster's policy does not"
@@ -174,10 +174,10 @@ def group_template_beyond_cluster(context: Context) -> Iterator[Hit]:
 
 @information("GP306", When.WHOLE)
 def template_never_allowed(context: Context) -> Iterator[Hit]:
-    enabled, allowed = context.cluster_leaf(ENABLED_TEMPLATES), context.cluster_leaf(DISK_TEMPLATES)
+    enabled, allowed = context.cluster_leaf(ENABLED_TEMPLATES), context.cluster_leaf(ALLOWED_TEMPLATES)
     if enabled is None or allowed is None:
         return
-    used = {template for _, leaf in context.explicit_at(DISK_TEMPLATES) for template in leaf.texts}
+    used = {template for _, leaf in context.explicit_at(ALLOWED_TEMPLATES) for template in leaf.texts}
     for index, template in enumerate(enabled.texts):
         if template not in used:
             message = f"{template} is enabled, but no instance policy allows it"
@@ -188,7 +188,7 @@ def template_never_allowed(context: Context) -> Iterator[Hit]:
 def only_diskless(context: Context) -> Iterator[Hit]:
     enabled = context.cluster_leaf(ENABLED_TEMPLATES)
     bound = "minimum" if enabled is not None and set(enabled.texts) == {"diskless"} else "maximum"
-    for declared, (allowed, _) in context.combined(DISK_TEMPLATES, MINMAX):
+    for declared, (allowed, _) in context.combined(ALLOWED_TEMPLATES, MINMAX):
         pairs = context.pairs(declared)
         about_disks = any(getattr(pair, bound)["disk-count"] and pair.maximum["disk-size"] for pair in pairs)
         if set(allowed.texts) == {"diskless"} and about_disks and not context.exclusive(declared):

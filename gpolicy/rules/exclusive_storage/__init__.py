@@ -1,1 +1,1 @@
-"""GP4xx: exclusive storage: physical volumes, spindles, dedicated nodes."""
+"""GP4xx: exclusive storage: the flag itself, physical volumes, spindles, dedicated nodes."""

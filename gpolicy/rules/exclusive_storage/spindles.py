@@ -5,12 +5,12 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Final
 
-from gpolicy.checking.context import EXCLUSIVE_STORAGE, SPINDLE_COUNT, SPINDLE_RATIO, Context
+from gpolicy.checking.context import Context
 from gpolicy.checking.pairs import Pair, amount, comparable
 from gpolicy.checking.rule import Hit, Same, When, error, hit, information, see, warning
 from gpolicy.cluster.terms import VolumeSize
 from gpolicy.findings import Located, Related, Role, Span
-from gpolicy.ganeti.vocabulary import MAX_DISKS, MINMAX, Path
+from gpolicy.ganeti.vocabulary import EXCLUSIVE_STORAGE, MAX_DISKS, MINMAX, SPINDLE_COUNT, SPINDLE_RATIO, Path
 from gpolicy.policy.model import GroupPolicy, Hardware, Leaf
 from gpolicy.printable import count as in_words
 from gpolicy.rules import node_limits

@@ -6,11 +6,11 @@ from os.path import normpath
 from pathlib import PurePath
 from typing import Final
 
-from gpolicy.checking.context import DISK_TEMPLATES, ENABLED_TEMPLATES, Context
+from gpolicy.checking.context import Context
 from gpolicy.checking.pairs import comparable
 from gpolicy.checking.rule import Hit, When, error, hit, see, warning
 from gpolicy.findings import AMBIGUOUS, BASE_FILE, NO_PLAN, Located, Related
-from gpolicy.ganeti.vocabulary import MINMAX, Path
+from gpolicy.ganeti.vocabulary import ALLOWED_TEMPLATES, ENABLED_TEMPLATES, MINMAX, Path
 from gpolicy.policy.files import SUFFIXES
 from gpolicy.policy.model import Declared, GroupPolicy, Leaf, NodeSetPolicy, is_glob, matches, promised_nodes
 from gpolicy.policy.source_file import YamlDocument
@@ -247,9 +247,9 @@ def limits_never_hold(context: Context) -> Iterator[Hit]:
 
 @warning("GP617", When.MORE_WITH_STATE)
 def mirrors_without_partner(context: Context) -> Iterator[Hit]:
-    enabled, of_all = of_cluster(context, ENABLED_TEMPLATES), context.cluster_leaf(DISK_TEMPLATES)
+    enabled, of_all = of_cluster(context, ENABLED_TEMPLATES), context.cluster_leaf(ALLOWED_TEMPLATES)
     for group in context.groups:
-        own = context.own(group, DISK_TEMPLATES)
+        own = context.own(group, ALLOWED_TEMPLATES)
         leaf = own or of_all
         templates = {*leaf.texts} if leaf else {*enabled.texts} if enabled else set()
         is_meant = own is not None or not templates - {"drbd", "diskless"}  # else the others are there for it

@@ -6,12 +6,12 @@ from fnmatch import fnmatchcase
 from typing import Final
 
 from gpolicy.checking.accepting import DRIFT
-from gpolicy.checking.context import DISK_TEMPLATES, ENABLED_TEMPLATES, VCPU_RATIO, Context
+from gpolicy.checking.context import Context
 from gpolicy.checking.pairs import Pair
 from gpolicy.checking.rule import Hit, Same, When, error, hit, see, warning
 from gpolicy.findings import RuleParameter, copied
 from gpolicy.ganeti.amounts import MOST_NODE_FAILURES
-from gpolicy.ganeti.vocabulary import Level
+from gpolicy.ganeti.vocabulary import ALLOWED_TEMPLATES, ENABLED_TEMPLATES, VCPU_RATIO, Level
 from gpolicy.guessing import closest, did_you_mean, did_you_mean_one_of
 from gpolicy.policy.kinds import BUILT_IN, Guard, Measure
 from gpolicy.policy.model import GroupPolicy, Waiver, promised_nodes
@@ -101,7 +101,7 @@ def guard_beyond_mirrors(context: Context) -> Iterator[Hit]:
         if guard.measure is not Measure.NODE_FAILURES or not 1 < guard.limit <= MOST_NODE_FAILURES:
             continue
         is_said = of_cluster(context, ENABLED_TEMPLATES) is not None
-        known = (item for item in _asked(context, guard) if is_said or context.effective(item, DISK_TEMPLATES))
+        known = (item for item in _asked(context, guard) if is_said or context.effective(item, ALLOWED_TEMPLATES))
         mirrored = [group.name for group in known if has_mirrors(context, group)]
         if mirrored and not _impossible(context, guard):
             groups = named("group", mirrored)
@@ -151,10 +151,9 @@ def _most(context: Context, group: GroupPolicy, pair: Pair) -> Iterator[tuple[st
 @warning("GP806", parameters=(RuleParameter("most", 10000, least=1),))
 def guard_never_fails(context: Context, most: float) -> Iterator[Hit]:
     for guard in context.policy.guards:
-        least_wanted = guard.measure in (Measure.AT_LEAST, Measure.NODE_FAILURES)
-        nothing = least_wanted and guard.limit == 0
+        nothing = guard.measure.is_least and guard.limit == 0
         enough = most / 10 if guard.measure is Measure.NEWLY_VIOLATING else most
-        everything = guard.limit >= (100 if guard.percent else enough) and not least_wanted
+        everything = guard.limit >= (100 if guard.percent else enough) and not guard.measure.is_least
         if guard.percent and guard.limit > 100:
             continue  # an error
         if nothing or everything:
@@ -183,13 +182,13 @@ def _most_of_each(context: Context, guard: Guard) -> Iterator[tuple[int, str]]:
 def guard_covered(context: Context) -> Iterator[Hit]:
     strictest: dict[tuple[object, ...], Guard] = {}
     for guard in context.policy.guards:
-        if not _is_as_strict(strictest.setdefault(guard.about, guard), guard):
+        if not guard.accepts(strictest.setdefault(guard.about, guard).limit):
             strictest[guard.about] = guard
     for guard in context.policy.guards:
         *measured, group, spec = guard.about
         wider = dict.fromkeys((*measured, each, every) for each in (None, group) for every in (None, spec))
         others = map(strictest.get, wider)
-        stricter = next((one for one in others if one not in (None, guard) and _is_as_strict(one, guard)), None)
+        stricter = next((one for one in others if one not in (None, guard) and guard.accepts(one.limit)), None)
         is_twin = stricter is not None and stricter.name.value == guard.name.value  # GP803
         if stricter is not None and not copied(guard.span, stricter.span if is_twin else None):
             message = f"guard {guard.name.value} never decides: {stricter.name.value} is at least as strict"
@@ -201,12 +200,6 @@ def guard_covered(context: Context) -> Iterator[Hit]:
                 continue
             related = see(stricter.span, f"{stricter.name.value} is here")
             yield hit(_label(guard), message, guard.span, "correct what it measures, or remove the guard", related)
-
-
-def _is_as_strict(guard: Guard, other: Guard) -> bool:
-    if guard.measure in (Measure.AT_LEAST, Measure.NODE_FAILURES):
-        return guard.limit >= other.limit
-    return guard.limit <= other.limit
 
 
 @warning("GP822")

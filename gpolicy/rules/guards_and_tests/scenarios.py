@@ -6,9 +6,10 @@ from functools import cache
 from itertools import islice
 from typing import Final
 
-from gpolicy.checking.context import DISK_TEMPLATES, ENABLED_TEMPLATES, EXCLUSIVE_STORAGE, Context
+from gpolicy.checking.context import Context
 from gpolicy.checking.rule import Hit, Same, When, error, hit, see, warning
 from gpolicy.findings import Located, Role, copied
+from gpolicy.ganeti.vocabulary import ALLOWED_TEMPLATES, ENABLED_TEMPLATES, EXCLUSIVE_STORAGE
 from gpolicy.guessing import MOST_GUESSES, MOST_KNOWN, did_you_mean_one_of, name_meant
 from gpolicy.policy.model import GroupPolicy, Hardware, is_glob, matches, promised_nodes, unlikely, written_out
 from gpolicy.policy.scenario import Action, Number, Scenario, SimulatedGroup
@@ -157,7 +158,7 @@ def _missing(context: Context, group: GroupPolicy) -> list[str]:
     """Return which figures of the hardware a group does not promise: of volumes where its disks lie on nodes."""
     known = group.hardware or Hardware(span=group.span)
     figures: dict[str, object] = {"memory": known.memory, "cpus": known.cpus}
-    allowed = context.effective(group, DISK_TEMPLATES)
+    allowed = context.effective(group, ALLOWED_TEMPLATES)
     if allowed is None or not {"plain", "drbd", "file"}.isdisjoint(allowed.texts):
         figures |= {"pv_count": known.volume_count, "pv_size": known.pv_sizes}
     return [f"hardware.{name}" for name, figure in figures.items() if not figure]
@@ -221,7 +222,7 @@ def test_template(context: Context) -> Iterator[Hit]:
             continue
         asked = asked_of(context, scenario)
         homes = [asked] if asked is not None else context.cluster_and_groups
-        lists = [context.effective(home, DISK_TEMPLATES) for home in homes]
+        lists = [context.effective(home, ALLOWED_TEMPLATES) for home in homes]
         wanted = {item.path: item.wanted for item in scenario.expectations}
         expects_refusal = wanted.get(("refused",)) is True
         if scenario.action is Action.CAPACITY:

@@ -6,13 +6,13 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from gpolicy.checking.context import ENABLED_HYPERVISORS, ENABLED_TEMPLATES, Context
+from gpolicy.checking.context import Context
 from gpolicy.checking.pairs import amount, nearest
 from gpolicy.checking.rule import Hit, Same, When, error, hit, information, see, warning
 from gpolicy.findings import REFUSED, Role
 from gpolicy.ganeti.amounts import exact_size
 from gpolicy.ganeti.releases import release_key
-from gpolicy.ganeti.vocabulary import Path, known_words
+from gpolicy.ganeti.vocabulary import ENABLED_HYPERVISORS, ENABLED_TEMPLATES, Path, known_words
 from gpolicy.guessing import did_you_mean_one_of, is_one_slip
 from gpolicy.policy.edits import fix, replace_value
 from gpolicy.policy.kinds import Measure

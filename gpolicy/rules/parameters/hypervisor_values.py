@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Final
 
-from gpolicy.checking.context import ENABLED_HYPERVISORS, ENABLED_TEMPLATES, Context
+from gpolicy.checking.context import Context
 from gpolicy.checking.rule import Hit, When, error, hit, see, warning
 from gpolicy.data import read_data
 from gpolicy.findings import REFUSED, Span
 from gpolicy.ganeti.parameters import PARAMETERS, kvm
 from gpolicy.ganeti.tables import SERIAL_SPEEDS
-from gpolicy.ganeti.vocabulary import Path, known_words
+from gpolicy.ganeti.vocabulary import ENABLED_HYPERVISORS, ENABLED_TEMPLATES, Path, known_words
 from gpolicy.guessing import surely_meant
 from gpolicy.policy.model import Leaf
 from gpolicy.printable import count

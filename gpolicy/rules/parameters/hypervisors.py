@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from gpolicy.checking.context import ENABLED_HYPERVISORS, Context
+from gpolicy.checking.context import Context
 from gpolicy.checking.rule import Hit, When, error, hit, see, warning
 from gpolicy.data import read_data
 from gpolicy.findings import REFUSED
 from gpolicy.ganeti.parameters import PARAMETERS, as_word, kvm, parameter_at
-from gpolicy.ganeti.vocabulary import DATA_COLLECTORS, Path, Value
+from gpolicy.ganeti.vocabulary import DATA_COLLECTORS, ENABLED_HYPERVISORS, Path, Value
 from gpolicy.policy.model import ClusterPolicy, promised_nodes
 from gpolicy.printable import listed
 from gpolicy.rules.shared import InForce, conflict, default_of, in_force, is_access, of_cluster, places, together

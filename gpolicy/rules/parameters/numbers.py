@@ -6,13 +6,14 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
-from gpolicy.checking.context import ENABLED_HYPERVISORS, SPINDLE_COUNT, SPINDLE_RATIO, VCPU_RATIO, Context
+from gpolicy.checking.context import Context
 from gpolicy.checking.pairs import Pair, amount, comparable
 from gpolicy.checking.rule import Hit, When, hit, information, see, warning
 from gpolicy.findings import Located, Related, Role, RuleParameter, Span
+from gpolicy.ganeti import vocabulary
 from gpolicy.ganeti.amounts import KIB_PER_SECOND, MIB, SensibleRange, is_without_limit, sensible_ranges
 from gpolicy.ganeti.parameters import parameter_at
-from gpolicy.ganeti.vocabulary import MAX_NICS, SPEC_PARAMETERS, SPEC_SIZES, Parameter, Path, Type
+from gpolicy.ganeti.vocabulary import SPEC_SIZES, SPINDLE_COUNT, SPINDLE_RATIO, VCPU_RATIO, Parameter, Path, Type
 from gpolicy.policy.model import INHERIT, Declared, GroupPolicy, Hardware, Leaf
 from gpolicy.printable import listed
 from gpolicy.rules import shared
@@ -23,7 +24,7 @@ _GIB: Final = 1024
 _WHOLE_NUMBERS: Final = frozenset({Type.INT, Type.SIZE, Type.MIB})
 _SPECS: Final = tuple(
     (name, _SENSIBLE[name], _GIB if name in SPEC_SIZES else _SENSIBLE[name].least)
-    for name in SPEC_PARAMETERS
+    for name in vocabulary.SPEC_PARAMETERS
     if name in _SENSIBLE
 )
 """With the least number that is sensible and, of a size, cannot lack a unit."""
@@ -110,7 +111,7 @@ def _pair(context: Context, declared: Declared, pair: Pair) -> Iterator[Hit]:
             elif name in SPEC_SIZES and is_small and _is_bare(pair.leaf, value, pair.index, bound, name):
                 yield _bare(context, declared, title, value, pair.at(bound, name))
     nics, sensible = pair.minimum["nic-count"], _SENSIBLE["min nic-count"]
-    if pair.possible and sensible.most < nics <= MAX_NICS:  # else GP206, GP213
+    if pair.possible and sensible.most < nics <= vocabulary.MAX_NICS:  # else GP206, GP213
         yield _unlikely(context, declared, f"{pair.title}: min nic-count", sensible, nics, pair.at("min", "nic-count"))
 
 
@@ -274,9 +275,9 @@ _LEAST_OF_DISK: Final = 0.1
 _MEASURED: Final = {"mem_total": "memory_total", "cpu_total": "cpu_total", "disk_total": "disk_total"}
 
 
-@warning("GP112", When.MORE_WITH_STATE, unless_declared=(ENABLED_HYPERVISORS,))
+@warning("GP112", When.MORE_WITH_STATE, unless_declared=(vocabulary.ENABLED_HYPERVISORS,))
 def hypervisor_not_enabled(context: Context) -> Iterator[Hit]:
-    enabled = shared.of_cluster(context, ENABLED_HYPERVISORS)
+    enabled = shared.of_cluster(context, vocabulary.ENABLED_HYPERVISORS)
     if enabled is None:
         return
     seen: set[tuple[str, str]] = set()
@@ -301,7 +302,7 @@ def _is_of_hypervisor(leaf: Leaf) -> bool:
 
 @warning("GP155")
 def fake_hypervisor(context: Context) -> Iterator[Hit]:
-    for declared, leaf in context.explicit_at(ENABLED_HYPERVISORS):
+    for declared, leaf in context.explicit_at(vocabulary.ENABLED_HYPERVISORS):
         words = leaf.texts
         if "fake" in words and len(words) > 1:
             message = "an instance of the hypervisor fake counts as running, but nothing runs"
@@ -320,7 +321,7 @@ def state_without_effect(context: Context) -> Iterator[Hit]:
 
 @information("GP150", When.MORE_WITH_STATE)
 def state_not_counted(context: Context) -> Iterator[Hit]:
-    hypervisors = shared.of_cluster(context, ENABLED_HYPERVISORS)
+    hypervisors = shared.of_cluster(context, vocabulary.ENABLED_HYPERVISORS)
     group = volume_group(context)
     for declared in context.policy.objects:
         for prefix, leaf in _records(context, declared).items():

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Any, Final, cast
 
-from gpolicy.checking.context import ENABLED_HYPERVISORS, SPINDLE_COUNT, Context
+from gpolicy.checking.context import Context
 from gpolicy.checking.rule import Hit, Same, When, error, hit, information, see, warning
 from gpolicy.findings import NO_PLAN, REFUSED, Fix, Related, Span
-from gpolicy.ganeti import parameters
+from gpolicy.ganeti import parameters, vocabulary
 from gpolicy.ganeti.expressible import RESET, InexpressibleError, checked
 from gpolicy.ganeti.releases import release_of
 from gpolicy.ganeti.vocabulary import GANETI_PORTS, INSTANCE_PORTS, Level, Path, Type, usual_ports
@@ -33,7 +33,7 @@ _ADDRESSES: Final = (
     ("gluster", "host", re.compile(r"[^:]+"), "an IPv4 address or a name"),
 )
 """By disk template: a parameter in the address of a disk, and the form of it that Ganeti 3.1 can read."""
-_COUNTS: Final[tuple[Path, ...]] = (SPINDLE_COUNT, *shared.STRIPES, ("beparams", "vcpus"))
+_COUNTS: Final[tuple[Path, ...]] = (vocabulary.SPINDLE_COUNT, *shared.STRIPES, ("beparams", "vcpus"))
 _SSH: Final[Path] = ("ndparams", "ssh_port")
 _GLUSTER: Final[Path] = ("diskparams", "gluster", "port")
 _MIGRATION: Final = tuple(("hvparams", hypervisor, "migration_port") for hypervisor in ("kvm", "xen-hvm", "xen-pvm"))
@@ -129,7 +129,7 @@ def count_below_one(context: Context) -> Iterator[Hit]:
     for declared, leaf in context.explicit_at(*_COUNTS):
         if leaf.number < 1:
             of_node = "write the number of disks of a node: 0 does not mean unlimited"
-            hint = of_node if leaf.path == SPINDLE_COUNT else "write 1 or more"
+            hint = of_node if leaf.path == vocabulary.SPINDLE_COUNT else "write 1 or more"
             yield hit(declared, f"{leaf.dotted} is {leaf.value}: it must be at least 1", leaf.span, hint)
 
 
@@ -151,7 +151,7 @@ def default_moves(context: Context) -> Iterator[Hit]:
     written = release_of(cluster.ganeti_version) if cluster else None
     if cluster is None or written is None or written == version:
         return
-    enabled = shared.of_cluster(context, ENABLED_HYPERVISORS)
+    enabled = shared.of_cluster(context, vocabulary.ENABLED_HYPERVISORS)
     for parameter in parameters.parameters_of(Level.CLUSTER):
         if parameter.new_default is None or context.cluster_leaf(parameter.path) is not None:
             continue

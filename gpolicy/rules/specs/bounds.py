@@ -3,12 +3,12 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from gpolicy.checking.context import DISK_TEMPLATES, Context
+from gpolicy.checking.context import Context
 from gpolicy.checking.pairs import MAX_PAIRS, Pair, amount, as_written, nearest
 from gpolicy.checking.rule import Hit, When, error, hit, see, warning
 from gpolicy.findings import REFUSED, Related, Role, RuleParameter
 from gpolicy.ganeti.amounts import is_without_limit, sensible_ranges
-from gpolicy.ganeti.vocabulary import MAX_DISKS, MAX_NICS, MINMAX, SPEC_PARAMETERS
+from gpolicy.ganeti.vocabulary import ALLOWED_TEMPLATES, MAX_DISKS, MAX_NICS, MINMAX, SPEC_PARAMETERS
 from gpolicy.policy.model import ClusterPolicy, Declared
 from gpolicy.printable import count
 from gpolicy.rules import number_meant
@@ -96,7 +96,7 @@ def spec_max_above_ceiling(context: Context) -> Iterator[Hit]:
 @warning("GP220")
 def spec_min_zero(context: Context) -> Iterator[Hit]:
     for declared, pair in context.each_pair():
-        templates = context.effective(declared, DISK_TEMPLATES)
+        templates = context.effective(declared, ALLOWED_TEMPLATES)
         with_disks = templates is not None and "diskless" not in templates.texts
         for name in ("memory-size", "cpu-count", *(["disk-count"] if with_disks else [])):
             if pair.minimum[name] == 0 < pair.maximum[name]:
@@ -107,7 +107,7 @@ def spec_min_zero(context: Context) -> Iterator[Hit]:
 @warning("GP221")
 def spec_without_disks(context: Context) -> Iterator[Hit]:
     for declared, _, pairs in context.minmax():
-        allowed = context.effective(declared, DISK_TEMPLATES)
+        allowed = context.effective(declared, ALLOWED_TEMPLATES)
         if allowed is not None and "diskless" in allowed.texts:
             continue
         for pair in pairs:

@@ -7,11 +7,11 @@ from math import ceil
 from operator import attrgetter
 from typing import Any, Final
 
-from gpolicy.checking.context import SPINDLE_COUNT, SPINDLE_RATIO, VCPU_RATIO, Context
+from gpolicy.checking.context import Context
 from gpolicy.checking.pairs import amount, comparable
 from gpolicy.checking.rule import Hit, When, error, hit, see, warning
 from gpolicy.findings import Finding, Related, Role, RuleParameter, Span
-from gpolicy.ganeti.vocabulary import Level
+from gpolicy.ganeti.vocabulary import SPINDLE_COUNT, SPINDLE_RATIO, VCPU_RATIO, Level
 from gpolicy.policy.model import ClusterPolicy, Declared, GroupPolicy, Leaf, Policy
 from gpolicy.printable import count, named
 from gpolicy.rules.node_limits import excesses_by_group, kept_by_node, kept_disk, most_of_size, promised_size

@@ -5,12 +5,12 @@ from collections.abc import Collection, Iterable, Iterator
 from difflib import SequenceMatcher
 from typing import Any, Final
 
-from gpolicy.checking.context import DISK_TEMPLATES, ENABLED_TEMPLATES, Context
+from gpolicy.checking.context import Context
 from gpolicy.checking.rule import Hit, hit
 from gpolicy.checking.tags import HTOOLS, Tag, TaggedNode
 from gpolicy.data import read_data
 from gpolicy.findings import Fix, Related, Span
-from gpolicy.ganeti.vocabulary import TAG_FAMILIES, Level
+from gpolicy.ganeti.vocabulary import ALLOWED_TEMPLATES, ENABLED_TEMPLATES, TAG_FAMILIES, Level
 from gpolicy.guessing import MOST_GUESSES, MOST_KNOWN, closest
 from gpolicy.policy.edits import fix, remove_entry
 from gpolicy.policy.model import RULES, GroupPolicy
@@ -179,7 +179,7 @@ def declared_node_tags(context: Context) -> Iterator[str]:
 
 def has_mirrors(context: Context, group: GroupPolicy) -> bool:
     """Return whether a group may have DRBD disks, as far as the policy or the cluster says."""
-    allowed, enabled = context.effective(group, DISK_TEMPLATES), of_cluster(context, ENABLED_TEMPLATES)
+    allowed, enabled = context.effective(group, ALLOWED_TEMPLATES), of_cluster(context, ENABLED_TEMPLATES)
     is_enabled = enabled is None or "drbd" in enabled.texts
     return is_enabled and (allowed is None or "drbd" in allowed.texts) and context.exclusive(group) is None
 
