@@ -20,7 +20,7 @@ from functools import reduce
 from gpolicy.allocator.cluster_data import NO_NODE, Disk, DiskTemplate, FailReason, Instance, Node
 from gpolicy.allocator.engines import answered, instance_on_nodes, loaded_library, opened_engine, too_long
 from gpolicy.allocator.ghc_numbers import truncate
-from gpolicy.allocator.native.library import NativeEngine, Placed, Question
+from gpolicy.allocator.native.library import EngineQuestion, NativeEngine, Placed
 from gpolicy.allocator.native.streams import ClusterNumbers, UnfitError, refuse_absurd_numbers
 from gpolicy.allocator.node_changes import accepted, add_load, add_primary, add_secondary
 from gpolicy.allocator.placement import NO_FAILURES, Candidates, FailCounts, Nodes, add_counts
@@ -85,12 +85,12 @@ class CompiledAllocator(Allocator):
 
     def standard(self, state: AllocationState, instance: Instance, limit: int | None) -> AllocationState:
         """Place copies of `instance` (`Allocator.standard`)."""
-        found = self._run(Question.STANDARD, state, instance, limit)
+        found = self._run(EngineQuestion.STANDARD, state, instance, limit)
         return self._law().standard(state, instance, limit) if found is None else found
 
     def tiered(self, state: AllocationState, instance: Instance, limit: int | None) -> AllocationState:
         """Place shrinking instances (`Allocator.tiered`)."""
-        found = self._run(Question.TIERED, state, instance, limit)
+        found = self._run(EngineQuestion.TIERED, state, instance, limit)
         return self._law().tiered(state, instance, limit) if found is None else found
 
     def _law(self) -> Allocator:
@@ -100,7 +100,7 @@ class CompiledAllocator(Allocator):
         return Allocator(engine, self.capacity_checks, self.each)
 
     def _run(
-        self, question: Question, state: AllocationState, instance: Instance, limit: int | None
+        self, question: EngineQuestion, state: AllocationState, instance: Instance, limit: int | None
     ) -> AllocationState | None:
         """Ask the engine; None if only the law can answer."""
         # only tests place an instance that has a number, which becomes that of the first one

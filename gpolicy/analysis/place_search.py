@@ -42,7 +42,7 @@ MOST_PAIRS = 100_000
 
 
 @dataclass(frozen=True, slots=True)
-class _Trial:
+class _TriedPlace:
     """One candidate (indices of its nodes): a refusal or a placement, or both if N+1 fails."""
 
     nodes: tuple[int, ...]
@@ -127,14 +127,14 @@ class PlaceSearch:
         self.left_out += pairs - sum(len(others) for _, others in shown.pairs)
         return shown
 
-    def _trials(self, tried: Attempted, listed: Candidates) -> list[_Trial]:
+    def _trials(self, tried: Attempted, listed: Candidates) -> list[_TriedPlace]:
         """Try the candidates `listed` as the allocator does: better ones than the chosen one fail N+1."""
         nodes, failures = tried.nodes, tried.attempt.failures[FailReason.N1]
         batches = self._tried_on(tried, listed)
         instances = None  # without a solution all that is possible fails; single nodes are told apart by their scores
         if isinstance(listed, PairCandidates) and tried.attempt.solution is not None:
             instances = tried.instances
-        found: list[_Trial] = []
+        found: list[_TriedPlace] = []
         for batch in batches:
             trials = _explained(nodes, self.wanted.instance, batch, force=self.options.ignore_soft_errors)
             if failures and not self.dedicated:
@@ -144,7 +144,7 @@ class PlaceSearch:
             found += trials
         return found
 
-    def _candidate(self, trial: _Trial) -> Candidate:
+    def _candidate(self, trial: _TriedPlace) -> Candidate:
         nodes = [self.cluster.nodes[index] for index in trial.nodes]
         group = self.cluster.groups[nodes[0].facts.group]
         refusal, placement = trial.refusal, trial.placement
@@ -164,7 +164,7 @@ class PlaceSearch:
         )
 
 
-def _preference(trial: _Trial) -> tuple[bool, tuple[int, ...], int, float]:
+def _preference(trial: _TriedPlace) -> tuple[bool, tuple[int, ...], int, float]:
     """Return a sort key: possible trials first, the best first by the metric."""
     placement = trial.placement
     if placement is None:
@@ -172,27 +172,27 @@ def _preference(trial: _Trial) -> tuple[bool, tuple[int, ...], int, float]:
     return trial.refusal is not None, placement.lost or (), placement.disk_left, placement.score
 
 
-def _explained(nodes: Nodes, instance: Instance, tried: Sequence[CandidateTrial], *, force: bool) -> list[_Trial]:
+def _explained(nodes: Nodes, instance: Instance, tried: Sequence[CandidateTrial], *, force: bool) -> list[_TriedPlace]:
     """Explain the refusals of trials with the same primary, or of single nodes."""
     primaries: dict[int, Refusal | None] = {}
     found = []
     for where, result in tried:
         primary, *secondary = where
         if isinstance(result, Placement):
-            found.append(_Trial(where, None, result))
+            found.append(_TriedPlace(where, None, result))
             continue
         if primary not in primaries:
             primaries[primary] = as_primary(nodes[primary], instance, force=force)
         refusal = primaries[primary]
         if refusal is None:
             refusal = as_secondary(nodes[secondary[0]], instance, primary)
-        found.append(_Trial(where, refusal))
+        found.append(_TriedPlace(where, refusal))
     return found
 
 
 def _passed_over(
-    nodes: Nodes, instances: Instances | None, trials: list[_Trial], most: int, rules: CapacityRules
-) -> list[_Trial]:
+    nodes: Nodes, instances: Instances | None, trials: list[_TriedPlace], most: int, rules: CapacityRules
+) -> list[_TriedPlace]:
     """Mark the trials (at most `most`) that are better than the chosen one, or without `instances` the first ones."""
     predicate = None if instances is None else redundancy_predicate(nodes, instances, rules, is_redundant)
     possible = [(trial.placement, trial) for trial in reversed(trials) if trial.placement is not None]

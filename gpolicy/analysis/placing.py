@@ -91,7 +91,7 @@ class _Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class _Question:
+class _HailQuestion:
     """A request as hail is asked it. `refusals` are the nodes where Ganeti would make no disks of the instance."""
 
     request: PlaceRequest
@@ -109,7 +109,7 @@ class _Question:
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _HailAnswer:
     """An answer of hail, with its search; the chosen nodes, every candidate, and notes on the way to them."""
 
     search: PlaceSearch
@@ -168,14 +168,14 @@ def _answer(
     )
 
 
-def _question(asked: _Asked, request: PlaceRequest) -> _Question:
+def _question(asked: _Asked, request: PlaceRequest) -> _HailQuestion:
     settled, state = asked.settled, asked.settled.state
     group = wanted_group(request, settled.data)
     lifting = shared_limits(state, group.name if group else None)
     data, cluster = asked.cluster(oversubscribed=lifting.oversubscription is not None)
     instance = wanted_instance(request, group, state, data)
     volumes = smallest_volumes(state)
-    return _Question(
+    return _HailQuestion(
         request=request,
         group=group,
         cluster=replace(cluster, nodes=as_reported(cluster.nodes, instance.template)),
@@ -186,15 +186,15 @@ def _question(asked: _Asked, request: PlaceRequest) -> _Question:
     )
 
 
-def _by_hail(question: _Question, failure: str) -> _Found:
+def _by_hail(question: _HailQuestion, failure: str) -> _HailAnswer:
     """Return hail's answer, which may be that it fails at every request."""
     search = PlaceSearch(question.cluster, question.wanted, question.options)
     answer = GroupAnswer(None, (failure,), None, {}) if failure else search.answer()
     candidates = _marked(with_losses(search, search.candidates()), question.refusals)
-    return _Found(search, answer, _names(question.cluster, answer), candidates)
+    return _HailAnswer(search, answer, _names(question.cluster, answer), candidates)
 
 
-def _where_disks_are_made(state: ClusterState, question: _Question, found: _Found) -> _Found:
+def _where_disks_are_made(state: ClusterState, question: _HailQuestion, found: _HailAnswer) -> _HailAnswer:
     """Return hail's answer among the nodes where Ganeti makes the disks."""
     refusals = question.refusals.keys()
     if refusals.isdisjoint(found.nodes):
@@ -209,11 +209,11 @@ def _where_disks_are_made(state: ClusterState, question: _Question, found: _Foun
     answer = again.answer() if left else replace(found.answer, placement=None)
     nodes, candidates = _names(question.cluster, answer), [*with_losses(again, again.candidates()), *refused]
     if nodes:
-        return _Found(again, answer, nodes, candidates, (note,))
+        return _HailAnswer(again, answer, nodes, candidates, (note,))
     return replace(found, nodes=(), candidates=candidates, notes=(note,))
 
 
-def _within_limits(state: ClusterState, question: _Question, found: _Found) -> _Found:
+def _within_limits(state: ClusterState, question: _HailQuestion, found: _HailAnswer) -> _HailAnswer:
     """Return the best answer that keeps the limits of the policy, with the candidates in hail's order."""
     sorted_ones = _best_first(question.cluster, found.candidates, found.nodes)
     permitted = under_limits(state, found.search, sorted_ones) if found.nodes else sorted_ones
@@ -224,7 +224,7 @@ def _within_limits(state: ClusterState, question: _Question, found: _Found) -> _
     return replace(found, nodes=nodes, candidates=permitted, notes=(*found.notes, note))
 
 
-def _instead(asked: _Asked, question: _Question) -> tuple[Instead, ...] | None:
+def _instead(asked: _Asked, question: _HailQuestion) -> tuple[Instead, ...] | None:
     """Return what would fit in place of an instance that goes nowhere; None if that cannot be told."""
     request, instance, cluster, state = question.request, question.instance, question.cluster, asked.settled.state
     index = None if question.group is None else question.group.index

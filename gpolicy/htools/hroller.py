@@ -33,16 +33,16 @@ if TYPE_CHECKING:
 
 Graph = Mapping[int, Sequence[int]]
 Colours = Mapping[int, int]
-Found = list[tuple[str, list[list[int]]]]
+Colourings = list[tuple[str, list[list[int]]]]
 
 
-def colour_nodes(graph: Graph) -> Found:
+def colour_nodes(graph: Graph) -> Colourings:
     """Return the names of the three algorithms and the vertices of each colour, ascending; fewer colours come first."""
     found = [(name, _by_colour(colour(graph))) for name, colour in _ALGORITHMS.items()]
     return sorted(found, key=lambda result: len(result[1]))
 
 
-def fewest_colours(found: Found) -> list[list[int]]:
+def fewest_colours(found: Colourings) -> list[list[int]]:
     """Return what counts for hroller: of the algorithms with as few colours as the first one, the last one's."""
     return [colours for _, colours in found if len(colours) == len(found[0][1])][-1]
 
@@ -393,7 +393,7 @@ def find_conflicts(
     return {index: others[::-1] for index, others in graph.items()}
 
 
-def _comparison(found: Found) -> str:
+def _comparison(found: Colourings) -> str:
     """Return the number and sizes of the colours of each algorithm, the fewest first."""
     text = ""
     before = 0

@@ -34,7 +34,7 @@ from gpolicy.remedy.moving import Movers, copied_by, why_fixed
 from gpolicy.remedy.room import MOST_WANTED, Hail, MadeRoom, Want, most_that_fit
 from gpolicy.remedy.room_search import RoomSearch, make_room
 from gpolicy.remedy.saved_remedy import Move
-from gpolicy.remedy.search import Moves, Search
+from gpolicy.remedy.search import Moves, RemedySearch
 
 DEFAULT_RATE: Final = 60
 """MiB a second: Ganeti's own `resync-rate` of DRBD."""
@@ -144,7 +144,7 @@ def find_remedy(  # noqa: PLR0913 (one parameter a choice)
     """Return what cures the cluster in `state`. `names` are those of the policy's sizes.
 
     `beginning` is that of the state, where it is known already; else `declared` and `settled` are those of
-    `load_state`. The search ends after a `stop` (`Search` counts the work). `explain`: what is left has its reasons,
+    `load_state`. The search ends after a `stop` (`RemedySearch` counts the work). `explain`: what is left has reasons,
     and sizes are looked for. With `want` the moves make room for wanted instances instead (`gpolicy.remedy.room`).
     Raise GpolicyError if figures of nodes are missing in all groups, RequestError if what is wanted makes no sense on
     this cluster.
@@ -155,7 +155,7 @@ def find_remedy(  # noqa: PLR0913 (one parameter a choice)
     loaded, movers, before = beginning.loaded, beginning.movers, beginning.before
     start = before.layout
     grounds = basis_notes(loaded.settled, loaded.whole.cluster, resource_model=True) if resource_model else []
-    search = Search(start, movers, stop or Stop(), tell)
+    search = RemedySearch(start, movers, stop or Stop(), tell)
     room, explain = None, explain and want is None
     if want is None:
         found = search.find(before)
@@ -399,6 +399,6 @@ def _after_moves(
     except GpolicyError:
         return spec
     most = min(MOST_WANTED, max(spec.fits, most_that_fit(layout, hail, beginning.movers.fixed)))
-    search = RoomSearch(Search(layout, beginning.movers, stop, silent), beginning.before, hail, most, spec.fits)
+    search = RoomSearch(RemedySearch(layout, beginning.movers, stop, silent), beginning.before, hail, most, spec.fits)
     reached = search.most_reached() if spec.fits < most else 0
     return replace(spec, after_moves=max(spec.fits, reached), at_most=most)

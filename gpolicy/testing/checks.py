@@ -178,7 +178,7 @@ def check_conformity(policy: Policy, state: ClusterState, scenario: Scenario) ->
         if violation_of(instance.maxmem, replace(allowed, pairs=(pair,), names=(name,))) is None
     )
     violation = violation_of(instance.maxmem, allowed) or violation_of(instance.minmem, allowed)
-    found = _Found(violation, next(taking, None), _refused_disk(state, group, instance, exclusive=exclusive))
+    found = _InstanceVerdict(violation, next(taking, None), _refused_disk(state, group, instance, exclusive=exclusive))
     return [found.check(expectation) for expectation in scenario.expectations]
 
 
@@ -205,7 +205,7 @@ def _group_asked(state: ClusterState, scenario: Scenario) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _InstanceVerdict:
     """What an instance violates, the spec that takes it, and why Ganeti does not make its disks."""
 
     violation: PolicyViolation | None

@@ -47,7 +47,7 @@ def remedy(  # noqa: PLR0913 (one parameter an option)
     script: Script = None,
     save: Save = None,
     shown: options.Shown,
-    resource_model: options.ResourceModel = False,
+    resource_model: options.ResourceModelOption = False,
 ) -> int:
     """Find the moves that cure a cluster, and say what nothing cures.
 
@@ -103,7 +103,7 @@ def evacuate(  # noqa: PLR0913 (one parameter an option)
     suppositions: options.Suppositions,
     seconds: options.Seconds = 60.0,
     shown: options.Shown,
-    resource_model: options.ResourceModel = False,
+    resource_model: options.ResourceModelOption = False,
     every: Annotated[bool, typer.Option("--all-candidates", "-a")] = False,
 ) -> int:
     """Show what moves where to empty nodes or a group, and what stays.

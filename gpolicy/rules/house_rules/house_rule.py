@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from itertools import islice, zip_longest
@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from gpolicy.checking.context import Context
 from gpolicy.checking.rule import Hit, When, error, hit, see, warning
-from gpolicy.checking.value_schema import REFERENCE, Breach, Judgement, Mistake, Schema, children, judge, never_is
+from gpolicy.checking.value_schema import REFERENCE, Breach, Judgement, Mistake, children, judge, never_is
 from gpolicy.cluster.terms import STATES
 from gpolicy.data import read_data
 from gpolicy.findings import AMBIGUOUS, HOUSE_CODE, Located, Related, Role, RuleInfo, Span
@@ -18,7 +18,7 @@ from gpolicy.ganeti.amounts import MIB, sensible_range
 from gpolicy.ganeti.parameters import parameter_at, parameters_of
 from gpolicy.ganeti.vocabulary import MINMAX, Level, Parameter, Type
 from gpolicy.guessing import MOST_GUESSES, did_you_mean, did_you_mean_one_of, name_meant
-from gpolicy.policy.conformance import schema_of
+from gpolicy.policy.conformance import Schema, schema_of
 from gpolicy.policy.kinds import SCHEMA, HouseRule
 from gpolicy.policy.model import LEVELS, ClusterPolicy, Declared, GroupPolicy, Leaf, Policy, is_glob
 from gpolicy.policy.source_file import ALIAS_BOMB, Pointer, YamlDocument, place_name
@@ -51,7 +51,7 @@ def _about_one_value(house_rule: HouseRule, schema: Any, start: Pointer = ()) ->
     seen = set[int]()
     while todo:
         found, place = todo.pop()
-        if not isinstance(found, Mapping) or id(found) in seen:
+        if not isinstance(found, dict) or id(found) in seen:
             continue
         seen.add(id(found))
         yield found, place
