@@ -24,7 +24,7 @@ _SHARED: Final = "tag the nodes by what they really share"
 
 @warning("GP507", When.MORE_WITH_STATE | When.WHOLE)
 def desired_location_without_domain(context: Context) -> Iterator[Hit]:
-    known = domains.suffixes(context.tags, "nlocation") | domains.observed(context, "nlocation")
+    known = domains.declared_suffixes(context.tags, "nlocation") | domains.observed_suffixes(context, "nlocation")
     for tag in context.tags if not domains.misspelt_domains(context) else ():
         if tag.family != "desiredlocation" or not tag.suffix or (tag.typed and tag.suffix.startswith(HTOOLS)):
             continue
@@ -105,10 +105,10 @@ def failure_domain_incomplete(context: Context) -> Iterator[Hit]:
     slips += [nodes for nodes, _ in unknown_in_sets(context, context.state.nodes if context.state else None)]
     slips += [nodes for nodes in context.policy.node_sets if not nodes.nodes and not nodes.groups]
     # their tags may be meant for the node that lacks them
-    meant = {begin for nodes in slips for tag in nodes.tags or () for begin in domains.begins_of(tag.value)}
+    meant = {begin for nodes in slips for tag in nodes.tags or () for begin in domains.prefixes_of(tag.value)}
     failure = domains.domains_of(context, "nlocation")
     moving = {tag for pair in domains.allowed_migrations(context) for tag in pair}
-    upgrades = {begin for tag in moving for begin in domains.begins_of(tag)}
+    upgrades = {begin for tag in moving for begin in domains.prefixes_of(tag)}
     at_place: dict[tuple[str, str, int], tuple[Span | None, list[_Lacking]]] = {}
     migration = (item for item in _domains_of_groups(context, "migration") if item[0] not in failure)
     homes = context.once(groups_of_nodes)
@@ -118,8 +118,8 @@ def failure_domain_incomplete(context: Context) -> Iterator[Hit]:
         """Return whether a node has a tag that GP522 takes for a mistyped one of a domain."""
         nonlocal left
         left -= len(node.tags)
-        names, declared = domains.Names([domain]), (tag for tag, place in node.tags.items() if place is not None)
-        return left > 0 and any(domains.why_almost(tag, names) for tag in declared)
+        names, declared = domains.DomainNames([domain]), (tag for tag, place in node.tags.items() if place is not None)
+        return left > 0 and any(domains.why_mistyped(tag, names) for tag in declared)
 
     for domain, tag, group, nodes in (*_domains_of_groups(context), *migration):
         if domain in meant or (domain not in failure and domain not in upgrades):
@@ -209,18 +209,18 @@ def _tags_now(context: Context, node: str, domain: str) -> list[str]:
 @information("GP521", When.MORE_WITH_STATE)
 def node_in_two_domains(context: Context) -> Iterator[Hit]:
     names = [name for name in domains.domains_of(context, "nlocation") if not domains.is_place(context, name)]
-    return domains.in_two(context, names)
+    return domains.nodes_in_two_places(context, names)
 
 
 @warning("GP528", When.MORE_WITH_STATE)
 def node_in_two_places(context: Context) -> Iterator[Hit]:
     names = [name for name in domains.domains_of(context, "nlocation") if domains.is_place(context, name)]
-    return domains.in_two(context, names, "leave it the tag of the place where it is: tags of sets add up")
+    return domains.nodes_in_two_places(context, names, "leave it the tag of the place where it is: tags of sets add up")
 
 
 @warning("GP532", When.MORE_WITH_STATE | When.WHOLE)
 def places_without_domain(context: Context) -> Iterator[Hit]:
-    if domains.suffixes(context.tags, "nlocation"):
+    if domains.declared_suffixes(context.tags, "nlocation"):
         return
     entries = [owned for rules in context.policy.tag_rules for owned in rules.owns]
     prefix = TAG_FAMILIES["nlocation"]
@@ -252,7 +252,7 @@ def _place(nodes: _Nodes, domain: str, tag: Tag | None) -> tuple[str, Span | Non
 
 @warning("GP523", when=When.MORE_WITH_STATE | When.WHOLE)
 def owned_prefix_idle(context: Context) -> Iterator[Hit]:
-    prefixes = domains.Names(tag.text.partition(":")[0] for tag in context.tags if ":" in tag.text)
+    prefixes = domains.DomainNames(tag.text.partition(":")[0] for tag in context.tags if ":" in tag.text)
     used, left = context.once(_ownership)
     for rules in context.policy.tag_rules:
         for owned in rules.owns:
