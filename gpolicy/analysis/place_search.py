@@ -221,7 +221,7 @@ def under_limits(state: ClusterState, search: PlaceSearch, found: list[Candidate
         limits = state.terms_of(group.name).limits
         if limits.beyond_htools and any(item.ok and item.group == group.name for item in found):
             rules = rules_of(limits, tests=search.options.capacity_checks and not search.dedicated)
-            found = _Checked(search, tried, rules).marked(found, group.name)
+            found = _GroupUnderRules(search, tried, rules).marked(found, group.name)
     return [*(item for item in found if item.ok), *(item for item in found if not item.ok)]
 
 
@@ -231,13 +231,13 @@ def with_losses(search: PlaceSearch, found: Sequence[Candidate]) -> list[Candida
     failing = [place for place, item in enumerate(found) if item.reason == Cause.REDUNDANCY.key]
     for tried in search.attempts if failing else ():
         names = {tried.nodes[index].facts.name for index in tried.members}
-        checked = _Checked(search, tried, CapacityRules())
+        group = _GroupUnderRules(search, tried, CapacityRules())
         for place in [place for place in failing if found[place].nodes[0] in names][:_MOST_DETAILS]:
-            told[place] = checked.explained(found[place], detailed=True)
+            told[place] = group.explained(found[place], detailed=True)
     return told
 
 
-class _Checked:
+class _GroupUnderRules:
     """One group of a search, under `rules`."""
 
     def __init__(self, search: PlaceSearch, tried: Attempted, rules: CapacityRules) -> None:
