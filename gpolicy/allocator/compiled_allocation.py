@@ -160,7 +160,7 @@ def _with_placements(
         return state
     nodes, instances = dict(state.nodes), dict(state.instances)
     placed = list(reversed(state.placed))
-    sizes = _Sizes(wanted, force)
+    sizes = _PlacedSizes(wanted, force)
     added: defaultdict[int, list[_Added]] = defaultdict(list)
     for primary, mate, *numbers in placements:
         size = sizes.number_of(*numbers)
@@ -181,7 +181,7 @@ _Added = tuple[Instance, int, bool]
 """An instance that is added to a node, the number of its size, and whether it is a primary there."""
 
 
-class _Sizes:
+class _PlacedSizes:
     """The sizes that were placed, the only difference between instances; sums of several ones are made once."""
 
     def __init__(self, wanted: Instance, force: bool) -> None:  # noqa: FBT001
@@ -216,7 +216,7 @@ class _Sizes:
         return self._sums[key]
 
 
-def _with_all(node: Node, added: Sequence[_Added], sizes: _Sizes) -> Node:
+def _with_all(node: Node, added: Sequence[_Added], sizes: _PlacedSizes) -> Node:
     if len(added) > 1 and _add_up_exactly(node, added[0][0]):
         together = _with_primaries(node, [item for item in added if item[2]], sizes)
         if not isinstance(together, FailReason):
@@ -254,7 +254,7 @@ def _sum_of(instances: Sequence[Instance]) -> Instance:
     )
 
 
-def _with_primaries(node: Node, added: Sequence[_Added], sizes: _Sizes) -> Node | FailReason:
+def _with_primaries(node: Node, added: Sequence[_Added], sizes: _PlacedSizes) -> Node | FailReason:
     if not added:
         return node
     new = add_primary(node, sizes.total([size for _, size, _ in added], kept=True), force=sizes.force)
@@ -264,7 +264,7 @@ def _with_primaries(node: Node, added: Sequence[_Added], sizes: _Sizes) -> Node 
     return new
 
 
-def _with_secondaries(node: Node, added: Sequence[_Added], sizes: _Sizes) -> Node | FailReason:
+def _with_secondaries(node: Node, added: Sequence[_Added], sizes: _PlacedSizes) -> Node | FailReason:
     """Add all but the last as one, without reservations, which are not sums; the last one also checks these."""
     if not added:
         return node

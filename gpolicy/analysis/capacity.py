@@ -376,11 +376,11 @@ def count_cluster(counted: CountedCluster, tell: Tell) -> GroupCapacity:
     return replace(found, cure=find_cure(counted)) if broken else found
 
 
-_Counts = tuple[Fit, tuple[Fit, ...], AllocationState, list[tuple[PlacedSize, ...]]]
+_GroupCounts = tuple[Fit, tuple[Fit, ...], AllocationState, list[tuple[PlacedSize, ...]]]
 """The standard instances that fit, those at the maximum of each pair, the state after the tiered run, its sizes."""
 
 
-def _count(counted: CountedCluster, tell: Tell) -> _Counts:
+def _count(counted: CountedCluster, tell: Tell) -> _GroupCounts:
     policy = counted.policy
     final, sizes = tiered_run(counted, tell)
     tell("standard instances")

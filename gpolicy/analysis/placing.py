@@ -57,19 +57,19 @@ def place(
     """
     settled = settled or settle(state, resource_model=resource_model)
     report = _answer(
-        _Asked(state, settled, limits, resource_model=resource_model), request, names=names, instead=instead
+        _HailInput(state, settled, limits, resource_model=resource_model), request, names=names, instead=instead
     )
     plain = without_parameters(state)
     if plain is None:
         return report
     other = _answer(
-        _Asked(plain, settle(plain, resource_model=resource_model), limits, resource_model=resource_model), request
+        _HailInput(plain, settle(plain, resource_model=resource_model), limits, resource_model=resource_model), request
     )
     there = f"it would go to {' / '.join(other.nodes)}" if other.ok else "it would go nowhere"
     return replace(report, parameters=decisive(state, there if other.nodes != report.nodes else ""))
 
 
-class _Asked:
+class _HailInput:
     """A cluster as hail reads it, converted once for all that is asked of it; `limits` go before the policy's."""
 
     def __init__(self, observed: ClusterState, settled: Settled, limits: Limits, *, resource_model: bool) -> None:
@@ -120,7 +120,7 @@ class _HailAnswer:
 
 
 def _answer(
-    asked: _Asked, request: PlaceRequest, *, names: PairNames | None = None, instead: bool = False
+    asked: _HailInput, request: PlaceRequest, *, names: PairNames | None = None, instead: bool = False
 ) -> PlaceReport:
     observed, settled, state, hail = asked.observed, asked.settled, asked.settled.state, asked.settled.hail
     require(observed, settled.unknown, named_groups := _named_groups(request, observed))
@@ -168,7 +168,7 @@ def _answer(
     )
 
 
-def _question(asked: _Asked, request: PlaceRequest) -> _HailQuestion:
+def _question(asked: _HailInput, request: PlaceRequest) -> _HailQuestion:
     settled, state = asked.settled, asked.settled.state
     group = wanted_group(request, settled.data)
     lifting = shared_limits(state, group.name if group else None)
@@ -224,7 +224,7 @@ def _within_limits(state: ClusterState, question: _HailQuestion, found: _HailAns
     return replace(found, nodes=nodes, candidates=permitted, notes=(*found.notes, note))
 
 
-def _instead(asked: _Asked, question: _HailQuestion) -> tuple[Instead, ...] | None:
+def _instead(asked: _HailInput, question: _HailQuestion) -> tuple[Instead, ...] | None:
     """Return what would fit in place of an instance that goes nowhere; None if that cannot be told."""
     request, instance, cluster, state = question.request, question.instance, question.cluster, asked.settled.state
     index = None if question.group is None else question.group.index
@@ -242,7 +242,7 @@ def _instead(asked: _Asked, question: _HailQuestion) -> tuple[Instead, ...] | No
     with suppress(InputError):  # a group may be too large to tell whether something keeps its limits
         given = request.disks is not None and request.spindles_given
         others = (
-            *_by_another_word(asked, request, instance, cluster),
+            *_other_words(asked, request, instance, cluster),
             *place_report.other_sizes(place_report.whole_of(instance), policies, takes, spindles_given=given),
         )
     if others == () and request.template is not None:
@@ -289,7 +289,7 @@ def _taking(
     return nodes
 
 
-def _by_another_word(asked: _Asked, request: PlaceRequest, instance: Instance, cluster: Cluster) -> Iterator[Instead]:
+def _other_words(asked: _HailInput, request: PlaceRequest, instance: Instance, cluster: Cluster) -> Iterator[Instead]:
     """Yield the words with which, or without which, the same instance fits.
 
     In a group that the request names hail may go by another metric, which does not ask for N+1.

@@ -54,9 +54,9 @@ class Breach:
     value: Any
 
 
-Mistake = tuple[Pointer, str, str]
+SchemaMistake = tuple[Pointer, str, str]
 """A place in a schema, what is wrong there so that the schema is useless, and what to do."""
-Judgement = tuple[list[Mistake], list[tuple[int, Breach]]]
+Judgement = tuple[list[SchemaMistake], list[tuple[int, Breach]]]
 """What is wrong with a schema, or else what breaks it, each with the number of its value."""
 
 
@@ -98,7 +98,7 @@ def judge(values: Sequence[Any], questions: Iterable[tuple[Schema, Sequence[int]
     told = None
     for schema, numbers in questions:
         known, patterns = schema.get("definitions", {}), list[tuple[Pointer, str]]()
-        mistakes, breaches = list[Mistake](), list[tuple[int, Breach]]()
+        mistakes, breaches = list[SchemaMistake](), list[tuple[int, Breach]]()
         for place, found in _inside(schema):
             patterns += [((*place, "pattern"), found["pattern"])] if "pattern" in found else []
             patterns += [((*place, "patternProperties", text), text) for text in found.get("patternProperties", ())]

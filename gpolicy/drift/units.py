@@ -24,7 +24,7 @@ from gpolicy.writing.documents import head
 from gpolicy.writing.yaml_text import Writer, YamlNode, block_entry, rule_tags
 
 _Tags = frozenset[str]
-_Difference = tuple[_Tags, _Tags]
+_TagDifference = tuple[_Tags, _Tags]
 """The tags that the policy does not declare, and those that are missing."""
 
 
@@ -209,7 +209,7 @@ class TagUnits:
 
     def units(self, drift: Sequence[Drift]) -> Iterator[Unit]:
         """Yield the units of drift in tags."""
-        nodes: dict[_Difference, list[Drift]] = defaultdict(list)
+        nodes: dict[_TagDifference, list[Drift]] = defaultdict(list)
         for item in drift:
             level, _, name = item.object.partition("/")
             if level == Level.NODE:
@@ -258,7 +258,7 @@ class TagUnits:
             return Unit(keys, reason=str(error))
 
 
-def _in_sets(sets: Sequence[NodeSetPolicy], adding: Sequence[NodeSetPolicy], difference: _Difference) -> WayToWrite:
+def _in_sets(sets: Sequence[NodeSetPolicy], adding: Sequence[NodeSetPolicy], difference: _TagDifference) -> WayToWrite:
     extra, missing = difference
 
     def write(draft: value_edits.Draft) -> value_edits.ValuePlace:
@@ -268,12 +268,12 @@ def _in_sets(sets: Sequence[NodeSetPolicy], adding: Sequence[NodeSetPolicy], dif
     return WayToWrite(How.IN_PLACE, write, frozenset((item.label, TAGS) for item in sets))
 
 
-def _difference(item: Drift) -> _Difference:
+def _difference(item: Drift) -> _TagDifference:
     found, declared = frozenset(words(item.found)), frozenset(words(item.declared))
     return found - declared, declared - found
 
 
-def _write_list(draft: value_edits.Draft, declared: Declared, difference: _Difference) -> value_edits.ValuePlace:
+def _write_list(draft: value_edits.Draft, declared: Declared, difference: _TagDifference) -> value_edits.ValuePlace:
     """Write the tags of an object into its own list; where it takes them from a base, make it one of its own."""
     extra, missing = difference
     place = value_edits.place_of(declared.document)
@@ -286,7 +286,7 @@ def _write_list(draft: value_edits.Draft, declared: Declared, difference: _Diffe
     return place, TAGS
 
 
-def _write_cluster_tags(draft: value_edits.Draft, policy: Policy, difference: _Difference) -> value_edits.ValuePlace:
+def _write_cluster_tags(draft: value_edits.Draft, policy: Policy, difference: _TagDifference) -> value_edits.ValuePlace:
     extra, missing = difference
     wrote: list[value_edits.ValuePlace] = []
     own = {tag.value for tag in (policy.cluster.tags if policy.cluster else None) or ()}

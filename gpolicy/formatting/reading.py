@@ -123,10 +123,10 @@ def read_file(source: SourceFile) -> File:
     for line in source.document_lines:
         if source.line(line).startswith("%"):
             raise CannotFormatError("it has a %directive", line)
-    return _Reader(source).file()
+    return _TreeReader(source).file()
 
 
-class _Reader:
+class _TreeReader:
     """Walks the values of a file and takes each comment at its place."""
 
     def __init__(self, source: SourceFile) -> None:

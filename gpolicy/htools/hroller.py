@@ -122,7 +122,7 @@ def split_groups(
     full_evacuation: bool,
 ) -> list[RebootGroup]:
     """Return the groups in parts that can be emptied. Raises InputError if one node cannot."""
-    state = _State(nodes, instances)
+    state = _ChangingCluster(nodes, instances)
     parts: list[tuple[Sequence[int], list[Change]]] = [(group, []) for group in groups]
     if not ignore_non_redundant:
         message = "Not enough capacity to move non-redundant instances"
@@ -138,7 +138,7 @@ def _primary_need(instance: Instance) -> tuple[float, float]:
     return instance.memory if instance.uses_memory else 0, instance.disk if instance.template.local else _NONE
 
 
-class _State:
+class _ChangingCluster:
     """Nodes and instances while they change, and the changes so far, which can be taken back."""
 
     def __init__(self, nodes: Mapping[int, Node], instances: Mapping[int, Instance]) -> None:

@@ -25,11 +25,11 @@ _FIELDS: Final = {
 
 def build_scenarios(document: YamlDocument, report: TellFinding) -> Iterator[scenario.Scenario]:
     """Yield the tests of a document; findings about values go to `report`."""
-    builder = _Builder(document, report)
+    builder = _ScenarioBuilder(document, report)
     yield from (builder.build(written, ("tests", index)) for index, written in enumerate(document.root["tests"]))
 
 
-class _Builder(DocumentReader):
+class _ScenarioBuilder(DocumentReader):
     def build(self, written: dict[str, Any], at: Pointer) -> scenario.Scenario:
         action = next(item for item in scenario.Action if item.value in written)
         question, place = written[action.value], (*at, action.value)

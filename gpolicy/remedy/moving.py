@@ -169,7 +169,7 @@ class PossibleMove(NamedTuple):
 
 
 @dataclass(slots=True)
-class _Known:
+class _KnownMoves:
     """Moves of one instance, as its own nodes are, and where others with its tags are.
 
     `found` is what each move does, as far as it was tried. `places` are those of the moves to each node.
@@ -194,7 +194,7 @@ class MoveTrials:
 
     movers: Movers
     stop: Stop
-    _known: dict[MovingPart, _Known] = field(default_factory=dict)
+    _known: dict[MovingPart, _KnownMoves] = field(default_factory=dict)
     _nodes: Mapping[int, Node] = field(default_factory=dict)
 
     def candidates(self, layout: Layout, part: MovingPart) -> list[PossibleMove]:
@@ -228,7 +228,7 @@ class MoveTrials:
         """Yield the moves of an instance that its nodes take."""
         return (found for _, found in self.all(layout, number) if isinstance(found, TriedMove))
 
-    def _of(self, layout: Layout, part: MovingPart) -> _Known:
+    def _of(self, layout: Layout, part: MovingPart) -> _KnownMoves:
         self._follow(layout)
         number, copying = part
         item = layout.instances[number]
@@ -241,7 +241,7 @@ class MoveTrials:
             moves, places = tuple(found), dict[int, list[int]]()
             for place, move in enumerate(moves):
                 places.setdefault(move.target, []).append(place)
-            known = self._known[part] = _Known(item, own, crowds, moves, [None] * len(moves), places)
+            known = self._known[part] = _KnownMoves(item, own, crowds, moves, [None] * len(moves), places)
         elif not _same(known.own, own) or not _same(known.crowds, crowds):
             known.found = [None] * len(known.moves)
             if not _same(known.crowds, crowds) or any(lack(node) for node in (*known.own, *own) if node):
@@ -262,7 +262,7 @@ class MoveTrials:
                 if lacks and index in known.places:
                     known.candidates = None
 
-    def _judged(self, layout: Layout, known: _Known) -> list[PossibleMove]:
+    def _judged(self, layout: Layout, known: _KnownMoves) -> list[PossibleMove]:
         item, places = known.item, self.movers.places
         now = places.units(item, layout.nodes)
         own = [node for node in known.own if node is not None]

@@ -39,7 +39,7 @@ LONGER: Final = 4
 """How many times as many, as long as no list of moves is found."""
 
 
-_Moves = tuple[InstanceMove, ...]
+_MoveSequence = tuple[InstanceMove, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class _Reached:
         return self.copied, len(self.steps)
 
     @property
-    def moves(self) -> _Moves:
+    def moves(self) -> _MoveSequence:
         return tuple(move for move, _ in self.steps)
 
     def after(self, trial: TriedMove) -> _Reached:
@@ -202,7 +202,7 @@ class RoomSearch:
                 return self._shortened(fewer)
         return found
 
-    def _with_one_for_two(self, moves: _Moves) -> Iterator[_Moves]:
+    def _with_one_for_two(self, moves: _MoveSequence) -> Iterator[_MoveSequence]:
         for first, second in combinations(range(len(moves)), 2):
             number = moves[first].instance.index
             if moves[second].instance.index == number:
@@ -211,7 +211,7 @@ class RoomSearch:
                     if move.target in {moves[first].target, moves[second].target}:
                         yield from ((*others[:place], move, *others[place:]) for place in (first, second - 1))
 
-    def _again(self, moves: _Moves) -> _Reached | None:
+    def _again(self, moves: _MoveSequence) -> _Reached | None:
         """Return what the moves reach from the start; None if one is not possible, does harm, or is not safe."""
         reached = _Reached(self.start)
         for move in moves:

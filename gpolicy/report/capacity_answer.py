@@ -246,7 +246,7 @@ def _falls(score: Score) -> tuple[str, ...]:
 
 
 _NEXT: Final = "What keeps out the next one"
-_Row = tuple[str | None, str]
+_GroupAndSpec = tuple[str | None, str]
 """A group (None: the whole cluster), and a spec, `tiered` or `standard`."""
 
 
@@ -301,7 +301,7 @@ def _of_policies(sentences: Mapping[str, Iterable[str]]) -> Iterator[str]:
         yield sentence if len(names) == len(sentences) else f"{', '.join(names)}: {sentence}"
 
 
-_FiguresOf = dict[_Row, tuple[Fit, str]]
+_FiguresOf = dict[_GroupAndSpec, tuple[Fit, str]]
 
 
 def _figures_of(report: CapacityReport, *, several: bool) -> _FiguresOf:
@@ -315,7 +315,7 @@ def _figures_of(report: CapacityReport, *, several: bool) -> _FiguresOf:
     return found
 
 
-def _table(title: str, found: Mapping[str, _FiguresOf], rows: list[_Row], *, fits: bool) -> answer.Table:
+def _table(title: str, found: Mapping[str, _FiguresOf], rows: list[_GroupAndSpec], *, fits: bool) -> answer.Table:
     made: list[tuple[answer.Cell, ...]] = []
     for row in rows:
         sizes = list(dict.fromkeys(figures[row][1] for figures in found.values() if row in figures))

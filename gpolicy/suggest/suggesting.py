@@ -75,7 +75,7 @@ def suggest(
             alone = group_data(data, item.index)
             if state.terms_of(item.name).limits.oversubscription is not None:
                 alone = guaranteed(alone, state)
-            found.append(_Maker(state, request, alone, loaded.groups[item.name], stop, tell).suggest())
+            found.append(_SuggestionMaker(state, request, alone, loaded.groups[item.name], stop, tell).suggest())
         except GpolicyError as error:
             if group is not None or len(data.groups) == 1:
                 raise
@@ -113,7 +113,7 @@ def _check(state: ClusterState, request: suggestion.SuggestRequest, group: str |
 
 
 @dataclass(slots=True)
-class _Maker:
+class _SuggestionMaker:
     """Makes the suggestion for one group: `data` as the allocator's input, `counted` ready for counting."""
 
     state: ClusterState

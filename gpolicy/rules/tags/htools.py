@@ -27,7 +27,7 @@ _STANDBY: Final = "htools:standby:"
 _OF_TOOLS: Final = (f"{_REPAIR}pending:", f"{_REPAIR}result:", f"{_STANDBY}auto")
 _SEPARATORS: Final = re.compile(r"[^A-Za-z]")
 _FAMILIES: Final = (*(prefix.rstrip(":") for prefix in TAG_FAMILIES.values()), _STANDBY.rstrip(":"))
-_Kind = tuple[frozenset[str], ...]
+_NodeTags = tuple[frozenset[str], ...]
 """The tags of migration of some nodes, and those of each failure domain."""
 _RAW: Final = ("iextags", "desiredlocation")
 """Families that are compared with the beginning of instance tags as they are."""
@@ -420,7 +420,7 @@ def domains_leave_none(context: Context) -> Iterator[Hit]:
             yield hit(label, message, span, "spread the tags so that they cross, or remove a domain", related)
 
 
-def _is_left_alone(kind: _Kind, kinds: dict[_Kind, list[TaggedNode]], allowed: set[tuple[str, ...]]) -> bool:
+def _is_left_alone(kind: _NodeTags, kinds: dict[_NodeTags, list[TaggedNode]], allowed: set[tuple[str, ...]]) -> bool:
     """Return whether each domain leaves others for nodes with these tags, but all together none."""
     moving, *places = kind
     others = [other for other, alike in kinds.items() if other != kind or len(alike) > 1]

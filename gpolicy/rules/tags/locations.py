@@ -17,7 +17,7 @@ from gpolicy.rules.node_lists import list_meant, unknown_in_sets
 from gpolicy.rules.shared import grouped, groups_of_nodes, is_closed
 from gpolicy.rules.tags import domains
 
-_Nodes = tuple[TaggedNode, ...]
+_Tagged = tuple[TaggedNode, ...]
 _MOST_GROUPS: Final = 6  # named in one message
 _SHARED: Final = "tag the nodes by what they really share"
 
@@ -70,7 +70,7 @@ def failure_domain_undivided(context: Context) -> Iterator[Hit]:
         yield hit(label, message, span, asked or f"{_SHARED}, or remove the domain", related)
 
 
-def _copied(nodes: _Nodes, domain: str, tag: str) -> tuple[tuple[str, Span] | None, str, tuple[Related, ...]]:
+def _copied(nodes: _Tagged, domain: str, tag: str) -> tuple[tuple[str, Span] | None, str, tuple[Related, ...]]:
     """Return where a node set most likely has the tag of another one, with a question and the place of that other one.
 
     Its name says another value of the domain.
@@ -155,7 +155,7 @@ def failure_domain_incomplete(context: Context) -> Iterator[Hit]:
         yield hit(label, _lacking_words(lacking), span, hint, lacking[0].related)
 
 
-def _other_domain(nodes: _Nodes, without: tuple[str, ...]) -> str:
+def _other_domain(nodes: _Tagged, without: tuple[str, ...]) -> str:
     """Return what the tags of the nodes without a domain begin with, where only theirs do; nothing where none does."""
     lacking = [set(node.domains) for node in nodes if node.name in without]
     rest = (set(node.domains) for node in nodes if node.name not in without)
@@ -233,14 +233,14 @@ def places_without_domain(context: Context) -> Iterator[Hit]:
         yield hit("cluster", message, owned.span, f"write `failure_domains: [{', '.join(names)}]`, or do not own them")
 
 
-def _domains_of_groups(context: Context, family: str = "nlocation") -> Iterator[tuple[str, Tag | None, str, _Nodes]]:
+def _domains_of_groups(context: Context, family: str = "nlocation") -> Iterator[tuple[str, Tag | None, str, _Tagged]]:
     """Yield each domain of a family with each group whose nodes are known, and the declared tag (None: observed)."""
     names = domains.domains_of(context, family)
     for group, nodes in context.tagged_nodes.items() if names else ():
         yield from ((domain, tag, group, nodes) for domain, tag in names.items())
 
 
-def _place(nodes: _Nodes, domain: str, tag: Tag | None) -> tuple[str, Span | None]:
+def _place(nodes: _Tagged, domain: str, tag: Tag | None) -> tuple[str, Span | None]:
     """Return the object and the place that a finding about a domain is shown at: a declared node tag, else the rule."""
     for node in nodes:
         for text in sorted(node.of(domain)):
