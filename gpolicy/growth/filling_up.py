@@ -215,13 +215,13 @@ def forecast(report: CapacityReport, loaded: LoadedState, history: History, at: 
         if counted.data.instances and (points := history.points(name, "memory")):
             few += [name] if day_range(points, 0) is None else []
             try:
-                for spec, cause, room in _rooms(item, counted):
+                for size, cause, room in _rooms(item, counted):
                     resource = _RESOURCES.get(cause, "")
                     points = history.points(name, resource) if resource else ()
                     if found := day_range(points, room[resource]):
                         growth, *ends = found
                         days = [round(each, 1) if each <= horizon else None for each in ends]
-                        about = (name, spec, cause.key, resource, room[resource], round(7 * growth, 1))
+                        about = (name, size, cause.key, resource, room[resource], round(7 * growth, 1))
                         sizes.append(SizeForecast(*about, days[0], days[1], days[2], points))
             except GpolicyError as error:
                 notes.append(f"No forecast of group {name}: {error.message}")
@@ -248,13 +248,13 @@ def _rooms(item: GroupCapacity, counted: CountedCluster) -> Iterator[tuple[str, 
 
     rows = [(one.name, one.fit, counted.largest(one.pair)) for one in item.specs]
     rows.append(("standard", item.standard, counted.instance(item.std, item.std.spindle_use)))
-    for spec, fit, instance in rows:
+    for size, fit, instance in rows:
         if not fit.fits:
-            yield spec, fit.binding.cause, Usage()
+            yield size, fit.binding.cause, Usage()
             continue
         place = partial(counted.place, instance=instance, limit=1)
         number = bisect_left(range(most), True, key=lambda number: len(place(after(number)).placed) == number)
         final, own = counted.place(after(number), instance), amounts_of(instance)
         rest = len(final.placed) - number  # of a small one some may fit where the average does not
         room = Usage({name: number * mean[name] + rest * own[name] for name in own})
-        yield spec, counted.find_binding(final, instance).cause, room
+        yield size, counted.find_binding(final, instance).cause, room

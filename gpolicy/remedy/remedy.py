@@ -15,7 +15,7 @@ from gpolicy.allocator.instance_moves import InstanceMove
 from gpolicy.allocator.merge import Cluster
 from gpolicy.analysis.basis import Settled, StateReport, node_uses, origin_of
 from gpolicy.analysis.binding import Cause, of_move
-from gpolicy.analysis.capacity import CapacityReport, GroupCapacity, SpecCapacity
+from gpolicy.analysis.capacity import CapacityReport, GroupCapacity, PairCapacity
 from gpolicy.analysis.health import ExclusionUnsatisfiable, LocationFacts
 from gpolicy.analysis.loaded_state import LoadedState, basis_notes, load_state
 from gpolicy.analysis.shown_score import Score, score_of
@@ -377,9 +377,9 @@ def count_after_moves(report: CapacityReport, state: ClusterState, *, resource_m
     left, groups = ENOUGH_WORK, []
     for item in report.groups:
         specs = []
-        for spec in item.specs:
+        for size in item.specs:
             stop = Stop(steps=left // sizes)
-            specs.append(_after_moves(item, spec, beginning, state, stop))
+            specs.append(_after_moves(item, size, beginning, state, stop))
             sizes, left = sizes - 1, max(0, left - stop.spent)
         groups.append(replace(item, specs=tuple(specs)))
     whole = report.cluster
@@ -389,16 +389,16 @@ def count_after_moves(report: CapacityReport, state: ClusterState, *, resource_m
 
 
 def _after_moves(
-    item: GroupCapacity, spec: SpecCapacity, beginning: Beginning, state: ClusterState, stop: Stop
-) -> SpecCapacity:
-    if item.template is None or item.is_closed or spec.fits >= MOST_WANTED:
-        return spec
+    item: GroupCapacity, size: PairCapacity, beginning: Beginning, state: ClusterState, stop: Stop
+) -> PairCapacity:
+    if item.template is None or item.is_closed or size.fits >= MOST_WANTED:
+        return size
     layout, request = beginning.before.layout, PlaceRequest(group=item.group, template=item.template.value)
     try:
-        hail = Hail(beginning.loaded, of_pair(request, spec.pair, "max", state, item.group or ""), layout)
+        hail = Hail(beginning.loaded, of_pair(request, size.pair, "max", state, item.group or ""), layout)
     except GpolicyError:
-        return spec
-    most = min(MOST_WANTED, max(spec.fits, most_that_fit(layout, hail, beginning.movers.fixed)))
-    search = RoomSearch(RemedySearch(layout, beginning.movers, stop, silent), beginning.before, hail, most, spec.fits)
-    reached = search.most_reached() if spec.fits < most else 0
-    return replace(spec, after_moves=max(spec.fits, reached), at_most=most)
+        return size
+    most = min(MOST_WANTED, max(size.fits, most_that_fit(layout, hail, beginning.movers.fixed)))
+    search = RoomSearch(RemedySearch(layout, beginning.movers, stop, silent), beginning.before, hail, most, size.fits)
+    reached = search.most_reached() if size.fits < most else 0
+    return replace(size, after_moves=max(size.fits, reached), at_most=most)

@@ -206,7 +206,7 @@ def _group_asked(state: ClusterState, scenario: Scenario) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _InstanceVerdict:
-    """What an instance violates, the spec that takes it, and why Ganeti does not make its disks."""
+    """What an instance violates, the size that takes it, and why Ganeti does not make its disks."""
 
     violation: PolicyViolation | None
     taking: str | None
