@@ -24,11 +24,11 @@ def find_mistakes(
     today: date,
     state: ClusterState | None = None,
     settings: Settings = EVERY_RULE,
-    fleet: Iterable[Hit] = (),
+    together: Iterable[Hit] = (),
     forecast: Forecast = NO_FORECAST,
 ) -> list[Finding]:
     """Return everything that is wrong with `policy` and not accepted, sorted by place."""
     examination = Examination(
-        policy=policy, today=today, state=state, settings=settings, fleet=fleet, forecast=forecast
+        policy=policy, today=today, state=state, settings=settings, together=together, forecast=forecast
     )
     return examination.run().findings

@@ -36,7 +36,7 @@ _MOST_ROUNDS = 20  # each leaves out new errors: std after minmax, one parameter
 _LONGEST_NAME = 60
 _MOST_TAGS_IN_NAME = 3
 
-_Described = dict[str, tuple[dict[Path, yaml_text.Node], list[str]]]
+_Described = dict[str, tuple[dict[Path, yaml_text.YamlNode], list[str]]]
 """Written own values and tags of nodes, by name."""
 
 
@@ -130,7 +130,7 @@ class Adoption:
             lines += yaml_text.entry("tags", list(tags))
         return documents.file_text(lines)
 
-    def _write(self, own: Values, level: Level, label: str) -> dict[Path, yaml_text.Node]:
+    def _write(self, own: Values, level: Level, label: str) -> dict[Path, yaml_text.YamlNode]:
         """Return the readable own values in written form. What cannot be written is noted."""
         wanted: Values = {}
         for path, value in own.items():
@@ -181,7 +181,7 @@ class Adoption:
         before = len(self.left_out)
         values = self._write(group.own, Level.GROUP, label)
         complaints = {node: yaml_text.name_complaint(node, pattern=True) for node in members}
-        nodes: list[yaml_text.Node] = [
+        nodes: list[yaml_text.YamlNode] = [
             node for node, reason in complaints.items() if not self._leaves_out(label, f"node {node}", reason)
         ]
         tags = self._tags(label, group.tags)
@@ -232,7 +232,7 @@ class Adoption:
         owned = [prefix for prefix in rules.node_prefixes if not any(tag.startswith(prefix) for tag in undeclared)]
         left = self.state.cluster.tags - {*rules.declared}
         families = [name for name in rules.families if not any(tag.startswith(TAG_FAMILIES[name]) for tag in left)]
-        owns: list[yaml_text.Node] = [*families]
+        owns: list[yaml_text.YamlNode] = [*families]
         owns += [{"prefix": prefix, "on": ["node"]} for prefix in owned]
         lines = [
             *documents.modelines(documents.SCHEMA_FILE),

@@ -6,7 +6,7 @@ and N+1 of the whole cluster are not checked, only what each node takes (`gpolic
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from gpolicy.allocator.cluster_data import DiskTemplate, FailReason, Instance
 from gpolicy.allocator.cluster_score import cluster_score
@@ -16,6 +16,7 @@ from gpolicy.allocator.native.library import MoveRules
 from gpolicy.allocator.native.streams import UnfitError
 from gpolicy.allocator.node_changes import accepted
 from gpolicy.allocator.placement import Nodes
+from gpolicy.allocator.redundancy import Instances
 from gpolicy.light_dataclasses import dataclass
 
 
@@ -42,16 +43,14 @@ class Balanced:
     score: float
     instance: Instance
     nodes: Nodes
-    instances: Mapping[int, Instance]
+    instances: Instances
 
 
-Search = Callable[["Nodes", Mapping[int, "Instance"], float], tuple[InstanceMove, float] | None]
+FindMove = Callable[[Nodes, Instances, float], tuple[InstanceMove, float] | None]
 """Finds the best move from a state with its score, and the score after it; None if no move improves the score."""
 
 
-def balance(
-    nodes: Nodes, instances: Mapping[int, Instance], rules: MoveRules, goal: Goal, search: Search
-) -> Iterator[Balanced]:
+def balance(nodes: Nodes, instances: Instances, rules: MoveRules, goal: Goal, search: FindMove) -> Iterator[Balanced]:
     """Yield one move after the other, until the goal is reached or no move is worth it."""
     score, count = cluster_score(nodes.values()), 0
     enough = goal.optimum + goal.min_score
@@ -71,10 +70,10 @@ def balance(
         yield Balanced(move, score, moved.instance, nodes, instances)
 
 
-def law_search(movable: Sequence[int], rules: MoveRules) -> Search:
+def law_search(movable: Sequence[int], rules: MoveRules) -> FindMove:
     """Return the search that scores the state after each possible move of the instances `movable` (ascending)."""
 
-    def search(nodes: Nodes, instances: Mapping[int, Instance], score: float) -> tuple[InstanceMove, float] | None:
+    def search(nodes: Nodes, instances: Instances, score: float) -> tuple[InstanceMove, float] | None:
         best: tuple[InstanceMove, float] | None = None
         least = score
         for number in movable:
@@ -90,7 +89,7 @@ def law_search(movable: Sequence[int], rules: MoveRules) -> Search:
     return search
 
 
-def engine_search(nodes: Nodes, instances: Mapping[int, Instance], movable: Sequence[int], rules: MoveRules) -> Search:
+def engine_search(nodes: Nodes, instances: Instances, movable: Sequence[int], rules: MoveRules) -> FindMove:
     """Return the search by the compiled engine, which keeps the state after each move that it finds.
 
     It begins with the state before the first move of the instances `movable` (ascending); each call is about the state
@@ -98,7 +97,7 @@ def engine_search(nodes: Nodes, instances: Mapping[int, Instance], movable: Sequ
     """
     law, engine = law_search(movable, rules), engine_cluster(nodes, instances)
 
-    def search(nodes: Nodes, instances: Mapping[int, Instance], score: float) -> tuple[InstanceMove, float] | None:
+    def search(nodes: Nodes, instances: Instances, score: float) -> tuple[InstanceMove, float] | None:
         nonlocal engine
         try:
             if engine is not None:

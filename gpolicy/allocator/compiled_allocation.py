@@ -20,7 +20,7 @@ from functools import reduce
 from gpolicy.allocator.cluster_data import NO_NODE, Disk, DiskTemplate, FailReason, Instance, Node
 from gpolicy.allocator.engines import answered, instance_on_nodes, loaded_library, opened_engine, too_long
 from gpolicy.allocator.ghc_numbers import truncate
-from gpolicy.allocator.native.library import NativeEngine, Placed, Question
+from gpolicy.allocator.native.library import EngineQuestion, NativeEngine, Placed
 from gpolicy.allocator.native.streams import ClusterNumbers, UnfitError, refuse_absurd_numbers
 from gpolicy.allocator.node_changes import accepted, add_load, add_primary, add_secondary
 from gpolicy.allocator.placement import NO_FAILURES, Candidates, FailCounts, Nodes, add_counts
@@ -85,12 +85,12 @@ class CompiledAllocator(Allocator):
 
     def standard(self, state: AllocationState, instance: Instance, limit: int | None) -> AllocationState:
         """Place copies of `instance` (`Allocator.standard`)."""
-        found = self._run(Question.STANDARD, state, instance, limit)
+        found = self._run(EngineQuestion.STANDARD, state, instance, limit)
         return self._law().standard(state, instance, limit) if found is None else found
 
     def tiered(self, state: AllocationState, instance: Instance, limit: int | None) -> AllocationState:
         """Place shrinking instances (`Allocator.tiered`)."""
-        found = self._run(Question.TIERED, state, instance, limit)
+        found = self._run(EngineQuestion.TIERED, state, instance, limit)
         return self._law().tiered(state, instance, limit) if found is None else found
 
     def _law(self) -> Allocator:
@@ -100,7 +100,7 @@ class CompiledAllocator(Allocator):
         return Allocator(engine, self.capacity_checks, self.each)
 
     def _run(
-        self, question: Question, state: AllocationState, instance: Instance, limit: int | None
+        self, question: EngineQuestion, state: AllocationState, instance: Instance, limit: int | None
     ) -> AllocationState | None:
         """Ask the engine; None if only the law can answer."""
         # only tests place an instance that has a number, which becomes that of the first one
@@ -160,7 +160,7 @@ def _with_placements(
         return state
     nodes, instances = dict(state.nodes), dict(state.instances)
     placed = list(reversed(state.placed))
-    sizes = _Sizes(wanted, force)
+    sizes = _PlacedSizes(wanted, force)
     added: defaultdict[int, list[_Added]] = defaultdict(list)
     for primary, mate, *numbers in placements:
         size = sizes.number_of(*numbers)
@@ -181,7 +181,7 @@ _Added = tuple[Instance, int, bool]
 """An instance that is added to a node, the number of its size, and whether it is a primary there."""
 
 
-class _Sizes:
+class _PlacedSizes:
     """The sizes that were placed, the only difference between instances; sums of several ones are made once."""
 
     def __init__(self, wanted: Instance, force: bool) -> None:  # noqa: FBT001
@@ -216,7 +216,7 @@ class _Sizes:
         return self._sums[key]
 
 
-def _with_all(node: Node, added: Sequence[_Added], sizes: _Sizes) -> Node:
+def _with_all(node: Node, added: Sequence[_Added], sizes: _PlacedSizes) -> Node:
     if len(added) > 1 and _add_up_exactly(node, added[0][0]):
         together = _with_primaries(node, [item for item in added if item[2]], sizes)
         if not isinstance(together, FailReason):
@@ -254,7 +254,7 @@ def _sum_of(instances: Sequence[Instance]) -> Instance:
     )
 
 
-def _with_primaries(node: Node, added: Sequence[_Added], sizes: _Sizes) -> Node | FailReason:
+def _with_primaries(node: Node, added: Sequence[_Added], sizes: _PlacedSizes) -> Node | FailReason:
     if not added:
         return node
     new = add_primary(node, sizes.total([size for _, size, _ in added], kept=True), force=sizes.force)
@@ -264,7 +264,7 @@ def _with_primaries(node: Node, added: Sequence[_Added], sizes: _Sizes) -> Node 
     return new
 
 
-def _with_secondaries(node: Node, added: Sequence[_Added], sizes: _Sizes) -> Node | FailReason:
+def _with_secondaries(node: Node, added: Sequence[_Added], sizes: _PlacedSizes) -> Node | FailReason:
     """Add all but the last as one, without reservations, which are not sums; the last one also checks these."""
     if not added:
         return node

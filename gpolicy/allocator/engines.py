@@ -15,7 +15,7 @@ from gpolicy.allocator import redundancy
 from gpolicy.allocator.cluster_data import NO_NODE, AllocPolicy, Group, Instance
 from gpolicy.allocator.ghc_numbers import DivisionError
 from gpolicy.allocator.instance_moves import InstanceMove, MoveKind, node_at
-from gpolicy.allocator.native.library import Leaving, NativeEngine, Question, Status, Unlisted, load
+from gpolicy.allocator.native.library import EngineQuestion, Leaving, NativeEngine, Status, Unlisted, load
 from gpolicy.allocator.native.streams import ClusterNumbers, UnfitError
 from gpolicy.allocator.node_changes import accepted, add_primary, add_secondary
 from gpolicy.allocator.placement import Attempt, Placement, SingleCandidates, try_allocate
@@ -65,7 +65,7 @@ def compiled_attempt(
 ) -> Attempt | None:
     """Return what `find_placement` does; None: ask the law."""
     opened = engine_cluster(nodes, instances, candidates, rules, instance)
-    found = _ask_about(instance, Question.ATTEMPT, opened, limit=len(instances), checked=rules.failures > 0)
+    found = _ask_about(instance, EngineQuestion.ATTEMPT, opened, limit=len(instances), checked=rules.failures > 0)
     if found is None:
         return None
     result, best = found
@@ -98,7 +98,7 @@ def compiled_dedicated(
     `nodes` are those of the candidates (`requests.search_dedicated`). Return None to ask the law.
     """
     opened = engine_cluster(nodes, None, candidates, CapacityRules(force=force), instance)
-    found = _ask_about(instance, Question.DEDICATED, opened)
+    found = _ask_about(instance, EngineQuestion.DEDICATED, opened)
     return None if found is None else (tuple(found[0].failures), found[0].successes, found[1])
 
 
@@ -113,7 +113,7 @@ def compiled_redundancy(nodes: Nodes, instances: Instances, rules: CapacityRules
     opened = engine_cluster(nodes, instances, NO_CANDIDATES, rules)
     if opened is None:
         return None
-    status, result = opened.engine.ask(Question.REDUNDANT)
+    status, result = opened.engine.ask(EngineQuestion.REDUNDANT)
     return bool(result.successes) if answered(status, opened.engine, nodes) else None
 
 
@@ -255,7 +255,7 @@ def engine_cluster(
 
 
 def _ask_about(
-    instance: Instance, question: Question, opened: EngineCluster | None, **more: Any
+    instance: Instance, question: EngineQuestion, opened: EngineCluster | None, **more: Any
 ) -> tuple[NativeResult, tuple[int, ...]] | None:
     """Return the result of a question about a wanted instance, and the nodes of the best candidate."""
     if opened is None:

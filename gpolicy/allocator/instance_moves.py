@@ -53,7 +53,7 @@ def is_split(instance: Instance, nodes: Nodes) -> bool:
     return primary is not None and secondary is not None and primary.facts.group != secondary.facts.group
 
 
-class _RefusedError(Exception):
+class _NotTakenError(Exception):
     """A node does not take the instance."""
 
     def __init__(self, reason: FailReason) -> None:
@@ -65,7 +65,7 @@ def apply_move(nodes: Nodes, move: InstanceMove, *, force: bool) -> Moved | Fail
     """Return the changed nodes and the instance after a move, or the first reason against it."""
     try:
         return _MOVES[move.kind](nodes, move.instance, move.target, force)
-    except _RefusedError as refused:
+    except _NotTakenError as refused:
         return refused.reason
 
 
@@ -167,12 +167,12 @@ def _failover_and_replace(nodes: Nodes, instance: Instance, target: int, force: 
 
 def _check_migration(source: Node, target: Node) -> None:
     if not may_migrate(source, target):
-        raise _RefusedError(FailReason.MIG)
+        raise _NotTakenError(FailReason.MIG)
 
 
 def _taken(result: Node | FailReason) -> Node:
     if isinstance(result, FailReason):
-        raise _RefusedError(result)
+        raise _NotTakenError(result)
     return result
 
 

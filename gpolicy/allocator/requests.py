@@ -54,7 +54,7 @@ class GroupAnswer:
     on_groups: Mapping[int, str]
 
 
-Search = Callable[[Nodes, Instances, Sequence[int]], Attempt]
+TryInstance = Callable[[Nodes, Instances, Sequence[int]], Attempt]
 """Tries a wanted instance: scope of the scores, instances, candidate nodes."""
 
 
@@ -88,7 +88,7 @@ def connected(group: cluster_data.Group, instance: cluster_data.Instance) -> boo
 def choose_group(
     cluster: Cluster,
     instance: cluster_data.Instance,
-    search: Search,
+    search: TryInstance,
     *,
     allowed: Sequence[int] | None = None,
     separate_network_messages: bool = True,
@@ -129,7 +129,7 @@ def choose_group(
     return GroupAnswer(attempt.solution, (heading, *messages.values()), number, messages)
 
 
-def one_group(cluster: Cluster, name: str, instance: cluster_data.Instance, search: Search) -> GroupAnswer:
+def one_group(cluster: Cluster, name: str, instance: cluster_data.Instance, search: TryInstance) -> GroupAnswer:
     """Try the only group with this name or uuid; only its nodes and the instances on them count.
 
     Raises NotGrantedError if there is none, or it is not connected to the instance's networks or has no usable node.
@@ -231,13 +231,13 @@ def allocate_secondary(cluster: Cluster, index: int, options: RequestOptions) ->
     return attempt.solution, describe(attempt, state)
 
 
-def search_for(cluster: Cluster, wanted: Wanted, options: RequestOptions) -> tuple[Search, bool]:
+def search_for(cluster: Cluster, wanted: Wanted, options: RequestOptions) -> tuple[TryInstance, bool]:
     """Return what tries `wanted` on nodes, and whether it does so by the dedicated metric instead of the score."""
     dedicated = is_dedicated(cluster, [wanted.group_name])
     return partial(search_dedicated if dedicated else search_ordinary, wanted, options), dedicated
 
 
-def answer(cluster: Cluster, wanted: Wanted, search: Search, *, dedicated: bool) -> GroupAnswer:
+def answer(cluster: Cluster, wanted: Wanted, search: TryInstance, *, dedicated: bool) -> GroupAnswer:
     """Answer by `search`, in the group that is asked for or in the best one. Raises NotGrantedError."""
     if wanted.group_name is None:
         return choose_group(cluster, wanted.instance, search, separate_network_messages=not dedicated)

@@ -54,7 +54,7 @@ class PlacedSize:
 
 
 @dataclass(frozen=True, slots=True)
-class SpecCapacity:
+class PairCapacity:
     """One size: `fits` instances at its maximum fit on the present cluster, `tiered` ones in the tiered run.
 
     `hspace` is how many hspace counts at its maximum. Where moves were looked for, `after_moves` fit after those that
@@ -93,7 +93,7 @@ class GroupCapacity:
     template: DiskTemplate | None
     nodes: int
     instances: int
-    specs: tuple[SpecCapacity, ...]
+    specs: tuple[PairCapacity, ...]
     tiered: tuple[PlacedSize, ...]
     tiered_binding: Binding
     least: Fit
@@ -114,14 +114,14 @@ class GroupCapacity:
 
     @property
     def figures(self) -> list[tuple[str, Fit, int]]:
-        """What fits of each spec, in the tiered run and of the standard size, by name, and hspace's number."""
+        """What fits of each size, in the tiered run and of the standard size, by name, and hspace's number."""
         hspace = sum(size.count for size in self.hspace_tiered)
         rest = [("tiered", self.tiered_fit, hspace), ("standard", self.standard, self.hspace_standard)]
-        return [*((spec.name, spec.fit, spec.hspace) for spec in self.specs), *rest]
+        return [*((size.name, size.fit, size.hspace) for size in self.specs), *rest]
 
     @property
     def most_fits(self) -> int:
-        """The greatest number of instances that fit: of a spec, standard or least ones, or in the tiered run."""
+        """The greatest number of instances that fit: of a size, standard or least ones, or in the tiered run."""
         return max(self.least.fits, *(fit.fits for _, fit, _ in self.figures))
 
     @property
@@ -134,7 +134,7 @@ class GroupCapacity:
         """Why it takes no new instance at all; None if it takes one, or is closed on purpose."""
         if self.most_fits or not self.nodes or self.is_closed:
             return None
-        found = [self.least.binding, self.tiered_binding, *(spec.binding for spec in self.specs), self.standard.binding]
+        found = [self.least.binding, self.tiered_binding, *(size.binding for size in self.specs), self.standard.binding]
         return next((one for one in found if one.cause is Cause.BROKEN), found[0])
 
     @property
@@ -149,7 +149,7 @@ class GroupCapacity:
             way_out = "gpolicy remedy may find moves" if moves else "name the node (gnt-instance add -n)"
             return f"{said}; {way_out}" if why.cause is Cause.BROKEN else said
         counts = zip(self.specs, self.cure.fits, strict=True)
-        fits = ", or ".join(f"{fits:,} {pair_title(spec.name)}" for spec, fits in counts if fits)
+        fits = ", or ".join(f"{fits:,} {pair_title(size.name)}" for size, fits in counts if fits)
         return f"{said}. With {', '.join(self.cure.changes)}: {fits or f'{self.cure.standard:,} standard'}"
 
     def called(self, group: str | None, names: PairNames) -> GroupCapacity:
@@ -159,7 +159,7 @@ class GroupCapacity:
 
     def renamed(self, names: Mapping[int, str]) -> GroupCapacity:
         """Return a copy with new names for the sizes at these places."""
-        specs = tuple(replace(spec, name=names.get(place, spec.name)) for place, spec in enumerate(self.specs))
+        specs = tuple(replace(size, name=names.get(place, size.name)) for place, size in enumerate(self.specs))
         return replace(self, specs=specs)
 
 
@@ -351,7 +351,7 @@ def count_cluster(counted: CountedCluster, tell: Tell) -> GroupCapacity:
     stranded = Stranded(room(counted.initial.nodes.values()), room(filled.nodes.values()))
     counts = zip(policy.minmax, fits, sizes, hspace_fits, strict=True)
     specs = [
-        SpecCapacity(str(number), pair, counted.spindle_use(pair), fit.fits, fit.binding, placed, as_hspace.fits)
+        PairCapacity(str(number), pair, counted.spindle_use(pair), fit.fits, fit.binding, placed, as_hspace.fits)
         for number, (pair, fit, placed, as_hspace) in enumerate(counts, start=1)
     ]
     last = policy.minmax[-1] if policy.minmax else SpecPair(std, std)
@@ -376,11 +376,11 @@ def count_cluster(counted: CountedCluster, tell: Tell) -> GroupCapacity:
     return replace(found, cure=find_cure(counted)) if broken else found
 
 
-_Counts = tuple[Fit, tuple[Fit, ...], AllocationState, list[tuple[PlacedSize, ...]]]
+_GroupCounts = tuple[Fit, tuple[Fit, ...], AllocationState, list[tuple[PlacedSize, ...]]]
 """The standard instances that fit, those at the maximum of each pair, the state after the tiered run, its sizes."""
 
 
-def _count(counted: CountedCluster, tell: Tell) -> _Counts:
+def _count(counted: CountedCluster, tell: Tell) -> _GroupCounts:
     policy = counted.policy
     final, sizes = tiered_run(counted, tell)
     tell("standard instances")

@@ -123,7 +123,7 @@ _MOST_SPINDLES = 64
 
 
 @dataclass(frozen=True, slots=True)
-class _Value:
+class _RequestValue:
     """One value of the request: how to change it, what it is, the least that the policy allows, and its unit."""
 
     change: Callable[[Instance, int], Instance]
@@ -200,20 +200,20 @@ def _allowed(instance: Instance, pair: SpecPair, *, exclusive: bool, takes: WhoT
     return found if takes(found) else next((item for item in tried if takes(item)), found)
 
 
-def _values(instance: Instance, pair: SpecPair, *, exclusive: bool) -> list[_Value]:
+def _values(instance: Instance, pair: SpecPair, *, exclusive: bool) -> list[_RequestValue]:
     low = pair.min
     values = [
-        _Value(lambda item, number: replace(item, memory=number), instance.memory, low.memory, STEP),
-        _Value(lambda item, number: replace(item, vcpus=number), instance.vcpus, low.cpus),
+        _RequestValue(lambda item, number: replace(item, memory=number), instance.memory, low.memory, STEP),
+        _RequestValue(lambda item, number: replace(item, vcpus=number), instance.vcpus, low.cpus),
     ]
     if exclusive and instance.disks:
-        values.append(_Value(_on_spindles, instance.total_spindles or low.spindle_use, low.spindle_use))
+        values.append(_RequestValue(_on_spindles, instance.total_spindles or low.spindle_use, low.spindle_use))
     if instance.disks:
-        values.append(_Value(_at_most(instance), max(disk.size for disk in instance.disks), low.disk_size, STEP))
+        values.append(_RequestValue(_at_most(instance), max(disk.size for disk in instance.disks), low.disk_size, STEP))
     return values
 
 
-def _greatest(instance: Instance, value: _Value, takes: WhoTakes) -> Instance | None:
+def _greatest(instance: Instance, value: _RequestValue, takes: WhoTakes) -> Instance | None:
     """Return the instance with the greatest number, below the wanted one, with which it fits; None if there is none."""
     fits, not_fits = -(-value.least // value.step), -(-value.wanted // value.step)
 
@@ -231,7 +231,7 @@ def _greatest(instance: Instance, value: _Value, takes: WhoTakes) -> Instance | 
     return changed(fits)
 
 
-def _greatest_of_all(instance: Instance, values: Sequence[_Value], takes: WhoTakes) -> Iterator[Instance]:
+def _greatest_of_all(instance: Instance, values: Sequence[_RequestValue], takes: WhoTakes) -> Iterator[Instance]:
     for value in values:
         instance = value.change(instance, -(-value.least // value.step) * value.step)
     if takes(instance):

@@ -42,7 +42,7 @@ MOST_PAIRS = 100_000
 
 
 @dataclass(frozen=True, slots=True)
-class _Trial:
+class _TriedPlace:
     """One candidate (indices of its nodes): a refusal or a placement, or both if N+1 fails."""
 
     nodes: tuple[int, ...]
@@ -127,14 +127,14 @@ class PlaceSearch:
         self.left_out += pairs - sum(len(others) for _, others in shown.pairs)
         return shown
 
-    def _trials(self, tried: Attempted, listed: Candidates) -> list[_Trial]:
+    def _trials(self, tried: Attempted, listed: Candidates) -> list[_TriedPlace]:
         """Try the candidates `listed` as the allocator does: better ones than the chosen one fail N+1."""
         nodes, failures = tried.nodes, tried.attempt.failures[FailReason.N1]
         batches = self._tried_on(tried, listed)
         instances = None  # without a solution all that is possible fails; single nodes are told apart by their scores
         if isinstance(listed, PairCandidates) and tried.attempt.solution is not None:
             instances = tried.instances
-        found: list[_Trial] = []
+        found: list[_TriedPlace] = []
         for batch in batches:
             trials = _explained(nodes, self.wanted.instance, batch, force=self.options.ignore_soft_errors)
             if failures and not self.dedicated:
@@ -144,7 +144,7 @@ class PlaceSearch:
             found += trials
         return found
 
-    def _candidate(self, trial: _Trial) -> Candidate:
+    def _candidate(self, trial: _TriedPlace) -> Candidate:
         nodes = [self.cluster.nodes[index] for index in trial.nodes]
         group = self.cluster.groups[nodes[0].facts.group]
         refusal, placement = trial.refusal, trial.placement
@@ -164,7 +164,7 @@ class PlaceSearch:
         )
 
 
-def _preference(trial: _Trial) -> tuple[bool, tuple[int, ...], int, float]:
+def _preference(trial: _TriedPlace) -> tuple[bool, tuple[int, ...], int, float]:
     """Return a sort key: possible trials first, the best first by the metric."""
     placement = trial.placement
     if placement is None:
@@ -172,27 +172,27 @@ def _preference(trial: _Trial) -> tuple[bool, tuple[int, ...], int, float]:
     return trial.refusal is not None, placement.lost or (), placement.disk_left, placement.score
 
 
-def _explained(nodes: Nodes, instance: Instance, tried: Sequence[CandidateTrial], *, force: bool) -> list[_Trial]:
+def _explained(nodes: Nodes, instance: Instance, tried: Sequence[CandidateTrial], *, force: bool) -> list[_TriedPlace]:
     """Explain the refusals of trials with the same primary, or of single nodes."""
     primaries: dict[int, Refusal | None] = {}
     found = []
     for where, result in tried:
         primary, *secondary = where
         if isinstance(result, Placement):
-            found.append(_Trial(where, None, result))
+            found.append(_TriedPlace(where, None, result))
             continue
         if primary not in primaries:
             primaries[primary] = as_primary(nodes[primary], instance, force=force)
         refusal = primaries[primary]
         if refusal is None:
             refusal = as_secondary(nodes[secondary[0]], instance, primary)
-        found.append(_Trial(where, refusal))
+        found.append(_TriedPlace(where, refusal))
     return found
 
 
 def _passed_over(
-    nodes: Nodes, instances: Instances | None, trials: list[_Trial], most: int, rules: CapacityRules
-) -> list[_Trial]:
+    nodes: Nodes, instances: Instances | None, trials: list[_TriedPlace], most: int, rules: CapacityRules
+) -> list[_TriedPlace]:
     """Mark the trials (at most `most`) that are better than the chosen one, or without `instances` the first ones."""
     predicate = None if instances is None else redundancy_predicate(nodes, instances, rules, is_redundant)
     possible = [(trial.placement, trial) for trial in reversed(trials) if trial.placement is not None]
@@ -221,7 +221,7 @@ def under_limits(state: ClusterState, search: PlaceSearch, found: list[Candidate
         limits = state.terms_of(group.name).limits
         if limits.beyond_htools and any(item.ok and item.group == group.name for item in found):
             rules = rules_of(limits, tests=search.options.capacity_checks and not search.dedicated)
-            found = _Checked(search, tried, rules).marked(found, group.name)
+            found = _GroupUnderRules(search, tried, rules).marked(found, group.name)
     return [*(item for item in found if item.ok), *(item for item in found if not item.ok)]
 
 
@@ -231,13 +231,13 @@ def with_losses(search: PlaceSearch, found: Sequence[Candidate]) -> list[Candida
     failing = [place for place, item in enumerate(found) if item.reason == Cause.REDUNDANCY.key]
     for tried in search.attempts if failing else ():
         names = {tried.nodes[index].facts.name for index in tried.members}
-        checked = _Checked(search, tried, CapacityRules())
+        group = _GroupUnderRules(search, tried, CapacityRules())
         for place in [place for place in failing if found[place].nodes[0] in names][:_MOST_DETAILS]:
-            told[place] = checked.explained(found[place], detailed=True)
+            told[place] = group.explained(found[place], detailed=True)
     return told
 
 
-class _Checked:
+class _GroupUnderRules:
     """One group of a search, under `rules`."""
 
     def __init__(self, search: PlaceSearch, tried: Attempted, rules: CapacityRules) -> None:

@@ -57,19 +57,19 @@ def place(
     """
     settled = settled or settle(state, resource_model=resource_model)
     report = _answer(
-        _Asked(state, settled, limits, resource_model=resource_model), request, names=names, instead=instead
+        _HailInput(state, settled, limits, resource_model=resource_model), request, names=names, instead=instead
     )
     plain = without_parameters(state)
     if plain is None:
         return report
     other = _answer(
-        _Asked(plain, settle(plain, resource_model=resource_model), limits, resource_model=resource_model), request
+        _HailInput(plain, settle(plain, resource_model=resource_model), limits, resource_model=resource_model), request
     )
     there = f"it would go to {' / '.join(other.nodes)}" if other.ok else "it would go nowhere"
     return replace(report, parameters=decisive(state, there if other.nodes != report.nodes else ""))
 
 
-class _Asked:
+class _HailInput:
     """A cluster as hail reads it, converted once for all that is asked of it; `limits` go before the policy's."""
 
     def __init__(self, observed: ClusterState, settled: Settled, limits: Limits, *, resource_model: bool) -> None:
@@ -91,7 +91,7 @@ class _Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class _Question:
+class _HailQuestion:
     """A request as hail is asked it. `refusals` are the nodes where Ganeti would make no disks of the instance."""
 
     request: PlaceRequest
@@ -109,7 +109,7 @@ class _Question:
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _HailAnswer:
     """An answer of hail, with its search; the chosen nodes, every candidate, and notes on the way to them."""
 
     search: PlaceSearch
@@ -120,7 +120,7 @@ class _Found:
 
 
 def _answer(
-    asked: _Asked, request: PlaceRequest, *, names: PairNames | None = None, instead: bool = False
+    asked: _HailInput, request: PlaceRequest, *, names: PairNames | None = None, instead: bool = False
 ) -> PlaceReport:
     observed, settled, state, hail = asked.observed, asked.settled, asked.settled.state, asked.settled.hail
     require(observed, settled.unknown, named_groups := _named_groups(request, observed))
@@ -168,14 +168,14 @@ def _answer(
     )
 
 
-def _question(asked: _Asked, request: PlaceRequest) -> _Question:
+def _question(asked: _HailInput, request: PlaceRequest) -> _HailQuestion:
     settled, state = asked.settled, asked.settled.state
     group = wanted_group(request, settled.data)
     lifting = shared_limits(state, group.name if group else None)
     data, cluster = asked.cluster(oversubscribed=lifting.oversubscription is not None)
     instance = wanted_instance(request, group, state, data)
     volumes = smallest_volumes(state)
-    return _Question(
+    return _HailQuestion(
         request=request,
         group=group,
         cluster=replace(cluster, nodes=as_reported(cluster.nodes, instance.template)),
@@ -186,15 +186,15 @@ def _question(asked: _Asked, request: PlaceRequest) -> _Question:
     )
 
 
-def _by_hail(question: _Question, failure: str) -> _Found:
+def _by_hail(question: _HailQuestion, failure: str) -> _HailAnswer:
     """Return hail's answer, which may be that it fails at every request."""
     search = PlaceSearch(question.cluster, question.wanted, question.options)
     answer = GroupAnswer(None, (failure,), None, {}) if failure else search.answer()
     candidates = _marked(with_losses(search, search.candidates()), question.refusals)
-    return _Found(search, answer, _names(question.cluster, answer), candidates)
+    return _HailAnswer(search, answer, _names(question.cluster, answer), candidates)
 
 
-def _where_disks_are_made(state: ClusterState, question: _Question, found: _Found) -> _Found:
+def _where_disks_are_made(state: ClusterState, question: _HailQuestion, found: _HailAnswer) -> _HailAnswer:
     """Return hail's answer among the nodes where Ganeti makes the disks."""
     refusals = question.refusals.keys()
     if refusals.isdisjoint(found.nodes):
@@ -209,11 +209,11 @@ def _where_disks_are_made(state: ClusterState, question: _Question, found: _Foun
     answer = again.answer() if left else replace(found.answer, placement=None)
     nodes, candidates = _names(question.cluster, answer), [*with_losses(again, again.candidates()), *refused]
     if nodes:
-        return _Found(again, answer, nodes, candidates, (note,))
+        return _HailAnswer(again, answer, nodes, candidates, (note,))
     return replace(found, nodes=(), candidates=candidates, notes=(note,))
 
 
-def _within_limits(state: ClusterState, question: _Question, found: _Found) -> _Found:
+def _within_limits(state: ClusterState, question: _HailQuestion, found: _HailAnswer) -> _HailAnswer:
     """Return the best answer that keeps the limits of the policy, with the candidates in hail's order."""
     sorted_ones = _best_first(question.cluster, found.candidates, found.nodes)
     permitted = under_limits(state, found.search, sorted_ones) if found.nodes else sorted_ones
@@ -224,7 +224,7 @@ def _within_limits(state: ClusterState, question: _Question, found: _Found) -> _
     return replace(found, nodes=nodes, candidates=permitted, notes=(*found.notes, note))
 
 
-def _instead(asked: _Asked, question: _Question) -> tuple[Instead, ...] | None:
+def _instead(asked: _HailInput, question: _HailQuestion) -> tuple[Instead, ...] | None:
     """Return what would fit in place of an instance that goes nowhere; None if that cannot be told."""
     request, instance, cluster, state = question.request, question.instance, question.cluster, asked.settled.state
     index = None if question.group is None else question.group.index
@@ -242,7 +242,7 @@ def _instead(asked: _Asked, question: _Question) -> tuple[Instead, ...] | None:
     with suppress(InputError):  # a group may be too large to tell whether something keeps its limits
         given = request.disks is not None and request.spindles_given
         others = (
-            *_by_another_word(asked, request, instance, cluster),
+            *_other_words(asked, request, instance, cluster),
             *place_report.other_sizes(place_report.whole_of(instance), policies, takes, spindles_given=given),
         )
     if others == () and request.template is not None:
@@ -289,7 +289,7 @@ def _taking(
     return nodes
 
 
-def _by_another_word(asked: _Asked, request: PlaceRequest, instance: Instance, cluster: Cluster) -> Iterator[Instead]:
+def _other_words(asked: _HailInput, request: PlaceRequest, instance: Instance, cluster: Cluster) -> Iterator[Instead]:
     """Yield the words with which, or without which, the same instance fits.
 
     In a group that the request names hail may go by another metric, which does not ask for N+1.

@@ -13,13 +13,13 @@ from gpolicy.allocator.cluster_data import DiskTemplate
 from gpolicy.allocator.native.library import stop_engines
 from gpolicy.analysis.counted_cluster import CountedCluster
 
-Counted = TypeVar("Counted")
+Result = TypeVar("Result")
 
 _LOOK_SECONDS: Final = 0.05
 _PATIENCE_LOOKS: Final = 100
 
 
-def side_by_side(jobs: Sequence[Callable[[], Counted]]) -> list[Counted]:
+def side_by_side(jobs: Sequence[Callable[[], Result]]) -> list[Result]:
     """Do the jobs, as many at once as there are cores, and return their results in their order.
 
     Jobs begin in their order, so the longest should come first. Raises the error of the first job that fails; no
@@ -28,7 +28,7 @@ def side_by_side(jobs: Sequence[Callable[[], Counted]]) -> list[Counted]:
     cores = min(len(jobs), _cores())
     if cores < 2:
         return [job() for job in jobs]
-    results: dict[int, Counted] = {}
+    results: dict[int, Result] = {}
     errors: dict[int, BaseException] = {}
     numbers, last = count(), count(1 - cores)
     # events: after an interrupted Thread.join, Python may take a running thread for an ended one
@@ -61,8 +61,8 @@ def side_by_side(jobs: Sequence[Callable[[], Counted]]) -> list[Counted]:
 
 
 def each_cluster(
-    titles: Mapping[CountedCluster, str], count: Callable[[CountedCluster, str], Counted]
-) -> dict[CountedCluster, Counted]:
+    titles: Mapping[CountedCluster, str], count: Callable[[CountedCluster, str], Result]
+) -> dict[CountedCluster, Result]:
     """Return the results of `count` for each cluster and its title, computed on all cores."""
     # N+1 takes longest for instances that are not mirrored
     longest_first = sorted(titles, key=lambda item: (item.template is DiskTemplate.DRBD, -len(item.data.nodes)))

@@ -22,7 +22,7 @@ from gpolicy.ganeti.parameters import spec_distance
 from gpolicy.ganeti.vocabulary import ALLOWED_TEMPLATES, MINMAX, Path, Value
 from gpolicy.printable import count
 
-_Bounds = Mapping[str, int]
+_Spec = Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +77,7 @@ class AllowedSizes:
     """The sizes and disk templates that a group allows."""
 
     group: str
-    pairs: tuple[tuple[_Bounds, _Bounds], ...]
+    pairs: tuple[tuple[_Spec, _Spec], ...]
     templates: tuple[str, ...]
     names: tuple[str | None, ...]
 
@@ -92,13 +92,13 @@ def allowed_sizes(values: Mapping[Path, Value], group: str, names: Sequence[str 
     return AllowedSizes(group, pairs, tuple(map(str, templates)), known_names)
 
 
-def bounds_of(minmax: Value) -> tuple[tuple[_Bounds, _Bounds], ...]:
+def bounds_of(minmax: Value) -> tuple[tuple[_Spec, _Spec], ...]:
     """Return the least and the greatest values of each size, as far as they are numbers."""
     pairs = minmax if isinstance(minmax, list) else []
     return tuple((_bounds(pair, "min"), _bounds(pair, "max")) for pair in pairs)
 
 
-def _bounds(pair: Value, key: str) -> _Bounds:
+def _bounds(pair: Value, key: str) -> _Spec:
     spec = pair.get(key) if isinstance(pair, dict) else None
     return {name: value for name, value in spec.items() if isinstance(value, int)} if isinstance(spec, dict) else {}
 
@@ -160,7 +160,7 @@ def allows_as_much(old: AllowedSizes, new: AllowedSizes, instance: LiveInstance,
     return all(any(_contains(around, pair) for around in new.pairs) for pair in possible)
 
 
-def _contains(around: tuple[_Bounds, _Bounds], pair: tuple[_Bounds, _Bounds]) -> bool:
+def _contains(around: tuple[_Spec, _Spec], pair: tuple[_Spec, _Spec]) -> bool:
     low = all(pair[0].get(name, -1) >= value for name, value in around[0].items())
     return low and all(pair[1].get(name, value + 1) <= value for name, value in around[1].items())
 
@@ -174,17 +174,17 @@ def distance(breaches: Iterable[ParameterBreach]) -> float:
     )
 
 
-_Amount = tuple[str, int | None, int]
+_InstanceValue = tuple[str, int | None, int]
 """A spec parameter, the number of its disk, and the value of the instance."""
 
 
-def _amounts(instance: LiveInstance, memory: int, spindles: int | None) -> tuple[list[_Amount], tuple[str, ...]]:
+def _amounts(instance: LiveInstance, memory: int, spindles: int | None) -> tuple[list[_InstanceValue], tuple[str, ...]]:
     """Return the values to compare with each pair, and the parameters that the source does not show.
 
     A source with one summed disk shows neither the number of disks nor their sizes.
     """
     unknown = []
-    amounts: list[_Amount] = [("memory-size", None, memory), ("cpu-count", None, instance.vcpus)]
+    amounts: list[_InstanceValue] = [("memory-size", None, memory), ("cpu-count", None, instance.vcpus)]
     if instance.nic_count is None:
         unknown.append("nic-count")
     else:
@@ -199,7 +199,7 @@ def _amounts(instance: LiveInstance, memory: int, spindles: int | None) -> tuple
     return amounts, tuple(unknown)
 
 
-def _pair_breaches(pair: tuple[_Bounds, _Bounds], amounts: list[_Amount]) -> Iterator[ParameterBreach]:
+def _pair_breaches(pair: tuple[_Spec, _Spec], amounts: list[_InstanceValue]) -> Iterator[ParameterBreach]:
     low, high = pair
     for name, disk, value in amounts:
         minimum, maximum = low.get(name, value), high.get(name, value)

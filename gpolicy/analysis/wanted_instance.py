@@ -233,7 +233,7 @@ def spec_disks(spec: Spec, *, exclusive: bool) -> tuple[Disk, ...]:
     return tuple(Disk(spec.disk_size, share) for share in spindles)
 
 
-def size_of(pair: SpecPair, bound: str, state: ClusterState, group: str) -> Spec:
+def spec_of(pair: SpecPair, bound: str, state: ClusterState, group: str) -> Spec:
     """Return the minimum (`bound` min) or the maximum (max) of a pair as a size to place in `group`.
 
     The maximum has as few disks as the pair allows, and the spindle use of `std` or the nearest that the pair allows
@@ -251,7 +251,7 @@ def size_of(pair: SpecPair, bound: str, state: ClusterState, group: str) -> Spec
 def of_pair(request: PlaceRequest, pair: SpecPair, bound: str, state: ClusterState, group: str) -> PlaceRequest:
     """Return `request` with missing values from the minimum or maximum (`bound`) of a pair, and from `group`."""
     least = pair.min.memory if request.minimum_memory is None else request.minimum_memory
-    return of_spec(replace(request, minimum_memory=least), size_of(pair, bound, state, group), state, group)
+    return of_spec(replace(request, minimum_memory=least), spec_of(pair, bound, state, group), state, group)
 
 
 def of_spec(request: PlaceRequest, spec: Spec, state: ClusterState, group: str | None) -> PlaceRequest:

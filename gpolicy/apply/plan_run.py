@@ -237,9 +237,9 @@ class PlanRun(Carrier):
         skipped = tuple(task.title for task in tasks if task.key not in keys)
         return Intention(self.direction, tuple(left), skipped, tuple(lost))
 
-    def _settle(self, tasks: Sequence[work.Task], history: journals.RunHistory) -> _Settled:
+    def _settle(self, tasks: Sequence[work.Task], history: journals.RunHistory) -> _SettledSteps:
         """Find out what became of the steps that had begun when the last run ended, and write it into the journal."""
-        settled = _Settled(serials=dict(history.serials))
+        settled = _SettledSteps(serials=dict(history.serials))
         jobs = self.marked_jobs()
         late = {job.mark: job.number for job in jobs}
         if unknown := sorted(number for mark, number in late.items() if mark not in history.marks):
@@ -360,7 +360,7 @@ JOURNAL_DOCUMENT: Final = Document(
 
 
 @dataclass(slots=True)
-class _Settled:
+class _SettledSteps:
     """What became of the steps that earlier runs began: keys of those that are done, and what each has changed.
 
     `serials` are the serial numbers of objects as they were seen after our own steps.

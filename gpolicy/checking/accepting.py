@@ -171,7 +171,7 @@ _MOST_WORDS: Final = 1000
 
 
 @dataclass(slots=True)
-class _Comment:
+class _IgnoreComment:
     """A comment that accepts findings of some rules on one line of a file, or in all of it (line 0).
 
     `codes` are what each of its words names that can be accepted, `used` the words that accepted something.
@@ -195,7 +195,7 @@ class Suppressions:
         self._files = policy.files
         tables = (item for item in policy.documents if isinstance(item.root, dict))
         self._templates = [item for item in tables if item.root.get("template") is True]
-        self._comments: dict[tuple[str, int], list[_Comment]] = {}  # by file and line
+        self._comments: dict[tuple[str, int], list[_IgnoreComment]] = {}  # by file and line
         for file in policy.files.values():
             if _COMMENT.search(file.text):
                 self._read(file)
@@ -231,7 +231,7 @@ class Suppressions:
                 fix = self._without(comment, unused)
                 yield SUPPRESSION_UNUSED.finding(message, comment.span, hint=fix.message, fix=fix)
 
-    def _is_own(self, comment: _Comment) -> bool:
+    def _is_own(self, comment: _IgnoreComment) -> bool:
         """Return whether what a comment is about is all in this policy: not in a document or a file that is a base."""
         if comment.span.file not in self._own_files:
             return False
@@ -260,11 +260,11 @@ class Suppressions:
             elif word == _FILE and first_value and span.line > first_value:
                 self._malformed(span, "is not at the head of the file", "move it above the first line of values")
             elif line or word == _FILE:
-                self._add(_Comment(span, line, words, file.behind(found.end()).strip(" \t-:#")))
+                self._add(_IgnoreComment(span, line, words, file.behind(found.end()).strip(" \t-:#")))
             else:
                 self._malformed(span, "is about nothing: no values follow", "remove it")
 
-    def _add(self, comment: _Comment) -> None:
+    def _add(self, comment: _IgnoreComment) -> None:
         self._comments.setdefault((comment.span.file, comment.line), []).append(comment)
         for word in comment.words:
             infos, hint = self._rules_named(word, guess=len(self.findings) < MOST_GUESSES)
@@ -281,7 +281,7 @@ class Suppressions:
     def _malformed(self, span: Span, message: str, hint: str) -> None:
         self.findings.append(SUPPRESSION_MALFORMED.finding(f"this comment for gpolicy {message}", span, hint=hint))
 
-    def _without(self, comment: _Comment, unused: list[str]) -> Fix:
+    def _without(self, comment: _IgnoreComment, unused: list[str]) -> Fix:
         """Return the fix that takes rules out of a comment, or all of it if none is left."""
         file = self._files[comment.span.file]
         kept = [word for word in comment.words if word not in unused]

@@ -41,8 +41,8 @@ ACCEPTABLE: Final = frozenset(info.code for info in CATALOGUE if not info.refusa
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
-    """One checked policy: its settings, the findings, and the accepted findings. Both are sorted by place.
+class Examined:
+    """One examined policy: its settings, the findings, and the accepted findings. Both are sorted by place.
 
     `desired` is what the policy wants of the cluster's state, if one was given.
     """
@@ -60,10 +60,10 @@ class Examination:
 
     Rules run on what could be read; those that judge by what is absent only when everything could. With `state`
     the rules that need a cluster run as well, and in place of their twins that can do without. `today` decides which
-    waivers are still in force. `fleet` is what this policy shows only beside `others`. `forecast` tells what its tests
-    find and what its plan would do; without it the rules about these find nothing. With `to_plan` the caller makes a
-    plan or compares: what its guards say is not said here. With `to_accept` the caller accepts all that is found, also
-    what only follows from other findings.
+    waivers are still in force. `together` is what this policy shows only beside `others`. `forecast` tells what its
+    tests find and what its plan would do; without it the rules about these find nothing. With `to_plan` the caller
+    makes a plan or compares: what its guards say is not said here. With `to_accept` the caller accepts all that is
+    found, also what only follows from other findings.
     """
 
     policy: Policy
@@ -71,13 +71,13 @@ class Examination:
     state: ClusterState | None = None
     settings: Settings = DEFAULT
     baseline: Baseline | None = None
-    fleet: Iterable[Hit] = ()
+    together: Iterable[Hit] = ()
     others: Sequence[Policy] = ()
     forecast: Forecast = NO_FORECAST
     to_plan: bool = False
     to_accept: bool = False
 
-    def run(self) -> Checked:
+    def run(self) -> Examined:
         """Return findings of structure and rules, less the accepted. Exceptions in a rule are faults of gpolicy."""
         settings = self.settings
         if self.state is not None and settings.ganeti_version is None:
@@ -89,7 +89,7 @@ class Examination:
         if not self.to_accept:
             found = folded(found, context)  # of what is accepted nothing follows
         accepted = sorted(sieve.accepted, key=lambda item: item.finding.sort_key())
-        return Checked(self.policy, settings, found, accepted, context.desired if self.state is not None else None)
+        return Examined(self.policy, settings, found, accepted, context.desired if self.state is not None else None)
 
     def _run_rules(self, context: Context, sieve: _Sieve) -> frozenset[str]:
         """Sift what is found; return the codes of the rules that ran and could find all that they are for."""
@@ -111,7 +111,7 @@ class Examination:
             sieve.take(hit for hit in hits if not is_said_better(rule, hit, context))
             if rule.knows_enough(context):
                 codes.add(code)
-        sieve.take(self.fleet)
+        sieve.take(self.together)
         return frozenset(codes)
 
     def _with_idle(self, context: Context, sieve: _Sieve, codes: frozenset[str]) -> list[Finding]:
@@ -212,8 +212,8 @@ _MOST_UNREAD: Final = 1000  # files that are looked at
 class Checker:
     """Checks the policies at `roots` as often as is needed; settings and baselines are read once.
 
-    Without `baseline` nothing is accepted by one: a new one is to be written. `fleet` are the policies that others are
-    checked beside; without it, what these show together counts.
+    Without `baseline` nothing is accepted by one: a new one is to be written. `members` are the policies that others
+    are checked beside; without it, what these show together counts.
     """
 
     def __init__(
@@ -224,31 +224,31 @@ class Checker:
         *,
         today: date,
         baseline: bool = True,
-        fleet: FleetMembers | None = None,
+        members: FleetMembers | None = None,
         forecast: Forecast = NO_FORECAST,
     ) -> None:
         self._roots = roots
-        self._fleet = fleet
+        self._members = members
         self._examination = partial(Examination, state=state, today=today, forecast=forecast, to_accept=not baseline)
         self._settings = settings_of_each(roots, overrides)
         files = dict.fromkeys(settings.baseline for settings in self._settings if settings.baseline and baseline)
         self._read = partial(read_baseline, named=overrides.baseline is not None)
         self._baselines = {path: self._read(path) for path in files}
 
-    def check(self, texts: Mapping[str, str] | None = None) -> list[Checked]:
+    def check(self, texts: Mapping[str, str] | None = None) -> list[Examined]:
         """Return what is found in each policy, with `texts` in place of what is in the files of these names."""
         return [item.run() for item in self.examinations(texts)]
 
     def examinations(self, texts: Mapping[str, str] | None = None) -> list[Examination]:
         """Return what `check` does once all policies are read. RequestError for a house rule that none has."""
-        policies = [member_policy(self._fleet or {}, root, texts) for root in self._roots]
+        policies = [member_policy(self._members or {}, root, texts) for root in self._roots]
         known = {rule.word for policy in policies for rule in policy.house_rules}
         unknown = sorted(set[str]().union(*(settings.kept for settings in self._settings)) - known)
         if unknown and not any(policy.is_part for policy in policies):  # it would hide all findings
             hint = did_you_mean(unknown[0], known, "write the name of a Rule document behind house/")
             raise RequestError(f"`select` names {unknown[0]}, and no policy here has this house rule", hint=hint)
-        fleet = members_of(self._roots, policies) if self._fleet is None else self._fleet
-        unread = list(_read_by_none(self._roots, policies)) if self._fleet is None else []
+        members = members_of(self._roots, policies) if self._members is None else self._members
+        unread = list(_read_by_none(self._roots, policies)) if self._members is None else []
         replaced = {path: text for path in self._baselines if (text := (texts or {}).get(str(path))) is not None}
         baselines = self._baselines | {path: self._read(path, text=text) for path, text in replaced.items()}
         return [
@@ -256,11 +256,11 @@ class Checker:
                 policy=policy,
                 settings=settings,
                 baseline=baselines.get(settings.baseline) if settings.baseline else None,
-                fleet=(
-                    *(fleet[real_path(root)].hits if real_path(root) in fleet else ()),
+                together=(
+                    *(members[real_path(root)].together if real_path(root) in members else ()),
                     *(unread if root == self._roots[0] else ()),
                 ),
-                others=[member.policy for member in fleet.values()],
+                others=[member.policy for member in members.values()],
             )
             for root, policy, settings in zip(self._roots, policies, self._settings, strict=True)
         ]
@@ -290,20 +290,20 @@ def _may_be_base(document: YamlDocument) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class FleetMember:
     """The policy of one of several clusters, and what it shows only beside the others."""
 
     policy: Policy
-    hits: Sequence[Hit]
+    together: Sequence[Hit]
 
 
-FleetMembers = Mapping[Path, Member]
+FleetMembers = Mapping[Path, FleetMember]
 """Members of a fleet by the real paths of their roots."""
 
 
 def members_of(roots: Sequence[Path], policies: Sequence[Policy]) -> FleetMembers:
     """Return the policies at these roots, with what only several of them together show."""
-    return dict(zip(map(real_path, roots), map(Member, policies, check_fleet(policies)), strict=True))
+    return dict(zip(map(real_path, roots), map(FleetMember, policies, check_fleet(policies)), strict=True))
 
 
 def member_policy(members: FleetMembers, root: Path, texts: Mapping[str, str] | None = None) -> Policy:
@@ -318,13 +318,13 @@ def check_by_settings(
     *,
     today: date,
     forecast: Forecast,
-    fleet: Sequence[Hit] = (),
+    together: Sequence[Hit] = (),
     only_errors: bool = False,
     texts: Mapping[str, str] | None = None,
-) -> Checked:
+) -> Examined:
     """Return what is found, by the settings of its repository, in a policy from disk that other verbs work with.
 
-    `texts` may hold another text of its baseline, `fleet` is what it shows beside others.
+    `texts` may hold another text of its baseline, `together` is what it shows beside others.
     `only_errors`: the caller asks for errors alone. Rules that need a forecast only warn, unless the settings say
     otherwise.
     """
@@ -339,7 +339,7 @@ def check_by_settings(
         today=today,
         settings=settings,
         baseline=baseline,
-        fleet=fleet,
+        together=together,
         forecast=forecast,
         to_plan=True,
     ).run()
@@ -375,7 +375,7 @@ def editable_files(policies: Iterable[Policy]) -> dict[str, FileToWrite]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckReport:
-    """What the checks of several policies came to together: each finding once, by place.
+    """What the checks of several policies came to: each finding once, by place.
 
     `failing` are those that make the check fail, `fixable` is how many `check --fix` could fix.
     """
@@ -387,8 +387,8 @@ class CheckReport:
     fixable: int
 
 
-def report_together(checked: Sequence[Checked]) -> CheckReport:
-    """Return what was found in several policies together."""
+def report_checks(checked: Sequence[Examined]) -> CheckReport:
+    """Return what was found in one or several policies, each finding once."""
     found = one_for_each_missing(*(item.findings for item in checked))
     failing = {one for item in checked for one in item.findings if item.settings.fails(one)}
     findings = by_place(found)
@@ -403,7 +403,7 @@ def report_together(checked: Sequence[Checked]) -> CheckReport:
     )
 
 
-def _files(checked: Sequence[Checked]) -> dict[str, SourceFile]:
+def _files(checked: Sequence[Examined]) -> dict[str, SourceFile]:
     return {name: file for item in checked for name, file in item.policy.files.items()}
 
 
@@ -413,7 +413,7 @@ class NewBaseline:
 
     text: str
     count: int
-    left: list[Checked]
+    left: list[Examined]
 
     @property
     def is_possible(self) -> bool:
@@ -421,7 +421,7 @@ class NewBaseline:
         return not any(finding.severity is Severity.ERROR for item in self.left for finding in item.findings)
 
 
-def new_baseline(checked: Sequence[Checked], path: Path) -> NewBaseline:
+def new_baseline(checked: Sequence[Examined], path: Path) -> NewBaseline:
     """Return the baseline for the file `path` that accepts what was found. RequestError if it may not be there."""
     files = _files(checked)
     _refuse_other_file(path, files)

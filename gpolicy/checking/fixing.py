@@ -9,7 +9,7 @@ from itertools import pairwise, starmap
 from typing import Final
 
 from gpolicy.checking.catalogue import CODES
-from gpolicy.checking.checking import Checked
+from gpolicy.checking.checking import Examined
 from gpolicy.findings import Edit, Finding, Role, Severity, Span, by_place, told
 from gpolicy.policy.model import Policy
 from gpolicy.policy.source_file import Files
@@ -19,23 +19,23 @@ MOST_CHECKS: Final = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CheckResult:
-    """What a check finds: the findings, all files by name, and which files may be edited. `checked` is each policy."""
+class CheckRound:
+    """What a check in a round finds: findings, all files by name, and those to edit. `checked` is each policy."""
 
     findings: list[Finding]
     files: Files
     editable: frozenset[str]
-    checked: Sequence[Checked] = ()
+    checked: Sequence[Examined] = ()
 
     @classmethod
-    def of(cls, checked: Sequence[Checked], editable: Iterable[str]) -> CheckResult:
-        """Return what was found in several policies together."""
+    def of(cls, checked: Sequence[Examined], editable: Iterable[str]) -> CheckRound:
+        """Return the round of a check of one or several policies."""
         findings = by_place(finding for item in checked for finding in item.findings)
         files = {name: file for item in checked for name, file in item.policy.files.items()}
         return cls(findings=findings, files=files, editable=frozenset(editable), checked=checked)
 
 
-CheckTexts = Callable[[Mapping[str, str]], CheckResult]
+CheckTexts = Callable[[Mapping[str, str]], CheckRound]
 """Checks the policy as it would be with these texts in place of what is in the files."""
 
 
@@ -45,8 +45,8 @@ class FixedPolicy:
 
     texts: dict[str, str]
     fixed: list[Finding]
-    before: CheckResult
-    left: CheckResult
+    before: CheckRound
+    left: CheckRound
 
     @property
     def policies(self) -> list[Policy]:
@@ -84,12 +84,12 @@ class _Rounds:
             now = self._accept(batch, now) or now
         return FixedPolicy(texts=self.texts, fixed=self.fixed, before=before, left=now)
 
-    def _is_wanted(self, finding: Finding, now: CheckResult) -> bool:
+    def _is_wanted(self, finding: Finding, now: CheckRound) -> bool:
         files = {edit.span.file for edit in finding.fix.edits} if finding.fix else set()
         can_be_edited = bool(files) and files <= now.editable and files <= now.files.keys()
         return can_be_edited and _key(finding) not in self.refused
 
-    def _accept(self, batch: list[Finding], now: CheckResult) -> CheckResult | None:
+    def _accept(self, batch: list[Finding], now: CheckRound) -> CheckRound | None:
         """Apply as many of a batch as make the policy no worse, and return what is found then; None for none of it."""
         pending = [batch]
         while pending and self.checks < MOST_CHECKS:
@@ -121,7 +121,7 @@ def _key(finding: Finding) -> tuple[object, ...]:
     return (finding.code, finding.message, *(edit.text for edit in edits))
 
 
-def _errors(look: CheckResult) -> tuple[int, ...]:
+def _errors(look: CheckRound) -> tuple[int, ...]:
     """Return how many findings say that a file cannot be read, that its structure is wrong, and all errors."""
     errors = (item for item in told(look.findings) if item.severity is Severity.ERROR)
     codes = [item.code for item in errors if all(more.severity is not Severity.ERROR for more in item.consequences)]

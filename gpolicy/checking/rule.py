@@ -148,7 +148,7 @@ def see(span: Span | None, message: str) -> tuple[Related, ...]:
     return (Related(span, message),) if span is not None else ()
 
 
-class _How(TypedDict, total=False):
+class _RuleRelations(TypedDict, total=False):
     """How a rule is told apart from others: see `Rule`."""
 
     unless_declared: tuple[Path, ...]
@@ -165,7 +165,7 @@ def _rule(
     stays: str = "",
     parameters: tuple[RuleParameter, ...] = (),
     role: Role = Role.NONE,
-    **how: Unpack[_How],
+    **how: Unpack[_RuleRelations],
 ) -> Callable[[Callable[..., Iterable[Hit]]], Rule]:
     """Return what makes a rule of a function: named as it is, with `When` it runs and why its findings must stay."""
 

@@ -17,7 +17,7 @@ from jsonschema import Draft7Validator, validators
 from jsonschema.exceptions import ValidationError
 
 _MEMORY: Final = 512 * 1024**2
-Breach = tuple[int, list[str | int], str, Any, Any]
+_SentBreach = tuple[int, list[str | int], str, Any, Any]
 _MOST_BREACHES: Final = 20  # what of one value is told at most
 
 
@@ -60,7 +60,7 @@ def _wrong_patterns(patterns: list[tuple[Any, str]]) -> Iterator[tuple[Any, str,
             yield place, text, str(error)
 
 
-def breaches(schema: Mapping[str, Any], values: Mapping[int, Any]) -> list[Breach] | None:
+def breaches(schema: Mapping[str, Any], values: Mapping[int, Any]) -> list[_SentBreach] | None:
     """Return what of the values breaks a schema: number, path, keyword, argument, part; None if it is too deep."""
     validator = _VALIDATOR(schema)
     try:

@@ -9,13 +9,14 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
 from gpolicy.cluster.process import after, end, start
 from gpolicy.errors import UnreachableError
+from gpolicy.policy.conformance import Schema
 from gpolicy.policy.source_file import Pointer
 
 SECONDS: Final = 5
@@ -28,7 +29,6 @@ _PROGRAM: Final = "import sys; sys.path[:] = sys.argv[1:]; import gpolicy.checki
 _workers: dict[tuple[int, int], subprocess.Popen[bytes]] = {}
 """The process that judges for each process and thread of gpolicy, to its end."""
 
-Schema = Mapping[str, Any]
 SCHEMAS: Final = ("items", "contains", "additionalProperties", "propertyNames", "not", "if", "then", "else")
 REFERENCE: Final = "#/definitions/"
 _PLAINER: Final = "write a plainer one"
@@ -54,9 +54,9 @@ class Breach:
     value: Any
 
 
-Mistake = tuple[Pointer, str, str]
+SchemaMistake = tuple[Pointer, str, str]
 """A place in a schema, what is wrong there so that the schema is useless, and what to do."""
-Judgement = tuple[list[Mistake], list[tuple[int, Breach]]]
+Judgement = tuple[list[SchemaMistake], list[tuple[int, Breach]]]
 """What is wrong with a schema, or else what breaks it, each with the number of its value."""
 
 
@@ -86,7 +86,7 @@ def children(schema: Schema) -> Iterator[tuple[Pointer, Any]]:
 
 def _inside(schema: Any, place: Pointer = ()) -> Iterator[tuple[Pointer, Schema]]:
     """Yield a schema and all in it, with their places."""
-    if isinstance(schema, Mapping):
+    if isinstance(schema, dict):
         yield place, schema
         for step, below in children(schema):
             yield from _inside(below, (*place, *step))
@@ -98,7 +98,7 @@ def judge(values: Sequence[Any], questions: Iterable[tuple[Schema, Sequence[int]
     told = None
     for schema, numbers in questions:
         known, patterns = schema.get("definitions", {}), list[tuple[Pointer, str]]()
-        mistakes, breaches = list[Mistake](), list[tuple[int, Breach]]()
+        mistakes, breaches = list[SchemaMistake](), list[tuple[int, Breach]]()
         for place, found in _inside(schema):
             patterns += [((*place, "pattern"), found["pattern"])] if "pattern" in found else []
             patterns += [((*place, "patternProperties", text), text) for text in found.get("patternProperties", ())]

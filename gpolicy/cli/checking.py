@@ -27,7 +27,7 @@ from gpolicy.printable import as_text, count, wrapped, write_diff
 from gpolicy.report.forms import OWN_FORMS
 
 if TYPE_CHECKING:
-    from gpolicy.checking.checking import Checked, Checker, Examination, FleetMembers
+    from gpolicy.checking.checking import Checker, Examination, Examined, FleetMembers
     from gpolicy.checking.settings_tables import Overrides
     from gpolicy.cli.options import Clusters, Outputs
     from gpolicy.cluster.state import ClusterState
@@ -115,12 +115,12 @@ def _check_one(target: Target, request: CheckRequest) -> Report:
     return replace(report, exit_code=int(ExitCode.COULD_NOT_RUN), answer=lambda: answer)
 
 
-_Checked = TypeVar("_Checked", "Checked", gpolicy.CheckedPolicy)
+_WithFindings = TypeVar("_WithFindings", "Examined", gpolicy.CheckedPolicy)
 
 
 def with_new(
-    checked: list[_Checked], base: str, again: Callable[[Mapping[str, str]], list[_Checked]]
-) -> list[_Checked]:
+    checked: list[_WithFindings], base: str, again: Callable[[Mapping[str, str]], list[_WithFindings]]
+) -> list[_WithFindings]:
     """Return checked policies whose accepted findings say whether they are new, if the base of the change is known.
 
     `again` checks the same policies with the texts that their files had there.
@@ -174,8 +174,8 @@ def _checker(paths: Sequence[Path], target: Target, request: CheckRequest) -> Ch
     from gpolicy.forecast.telling import make_checker  # noqa: PLC0415 (other verbs need no rules)
 
     roots, state = _roots_and_state(paths, target)
-    baseline = request.write_baseline is None
-    return make_checker(roots, state, request.overrides, today=reader_today(), baseline=baseline, fleet=target.members)
+    baseline, today = request.write_baseline is None, reader_today()
+    return make_checker(roots, state, request.overrides, today=today, baseline=baseline, members=target.members)
 
 
 def _roots_and_state(paths: Sequence[Path], target: Target) -> tuple[list[Path], ClusterState | None]:
@@ -236,12 +236,12 @@ def _refuse_options_together(request: CheckRequest) -> None:
         raise UsageError(f"--diff has no format {request.shown.display.form!r}", hint="leave out --format")
 
 
-def _report(checked: list[Checked], request: CheckRequest, *, fixable: bool = True) -> Report:
+def _report(checked: list[Examined], request: CheckRequest, *, fixable: bool = True) -> Report:
     """Return the findings as a report."""
-    from gpolicy.checking.checking import report_together  # noqa: PLC0415
+    from gpolicy.checking.checking import report_checks  # noqa: PLC0415
     from gpolicy.report import findings_text  # noqa: PLC0415
 
-    report = report_together(checked)
+    report = report_checks(checked)
     findings, files, accepted, fails = report.findings, report.files, report.accepted, report.failing.__contains__
     count = report.fixable if fixable else 0
     colour = wants_colour(sys.stdout) and all(display.form != "text" for display, _ in request.shown.files)
@@ -324,7 +324,7 @@ def _fingerprints(findings: list[Finding], sources: Files) -> dict[Finding, str]
     return dict(zip(found, unique_fingerprints(found, sources, locate=repository_path), strict=True))
 
 
-def _write_baseline(checked: list[Checked], path: Path, request: CheckRequest) -> int:
+def _write_baseline(checked: list[Examined], path: Path, request: CheckRequest) -> int:
     """Write all findings to a baseline, or none; show those that cannot be accepted."""
     from gpolicy.checking.checking import new_baseline  # noqa: PLC0415
     from gpolicy.writing.new_files import Replacement, replace_files  # noqa: PLC0415
@@ -362,13 +362,11 @@ def checked_policy(
     root = only_root(path)
     with working(f"checking {path}"):
         member = (members or {}).get(real_path(root))
-        fleet = member.hits if member is not None else ()
+        together = member.together if member is not None else ()
+        check_policy = partial(gpolicy.check_policy, state=state, together=together, only_errors=only_errors)
 
         def checked(texts: Mapping[str, str] | None = None) -> list[gpolicy.CheckedPolicy]:
-            policy, today = member_policy(members or {}, root, texts), reader_today()
-            return [
-                gpolicy.check_policy(policy, state, today=today, together=fleet, only_errors=only_errors, texts=texts)
-            ]
+            return [check_policy(member_policy(members or {}, root, texts), today=reader_today(), texts=texts)]
 
         return with_new(checked(), base, checked)[0]
 
@@ -386,7 +384,7 @@ MANY_OBJECTS: Final = 2000
 """Of fewer groups and node sets, what the processes cost is more than what they save."""
 
 
-def run_examinations(examinations: Sequence[Examination]) -> list[Checked]:
+def run_examinations(examinations: Sequence[Examination]) -> list[Examined]:
     """Return what is found in each policy, in the same order; show progress when that takes long."""
     objects = sum(len(item.policy.groups) + len(item.policy.node_sets) for item in examinations)
     processes = min(os.cpu_count() or 1, len(examinations))
@@ -396,9 +394,9 @@ def run_examinations(examinations: Sequence[Examination]) -> list[Checked]:
         return [item.run() for item in examinations]
 
 
-def _side_by_side(examinations: Sequence[Examination], processes: int) -> list[Checked]:
+def _side_by_side(examinations: Sequence[Examination], processes: int) -> list[Examined]:
     """Return the same, found by copies of this process: they have all policies already, and send back findings only."""
-    from gpolicy.checking.checking import Checked  # noqa: PLC0415 (other verbs need no rules)
+    from gpolicy.checking.checking import Examined  # noqa: PLC0415 (other verbs need no rules)
     from gpolicy.fleet.workers import Failed, Watcher, work_side_by_side  # noqa: PLC0415 (most checks are small)
 
     line = StatusLine()
@@ -408,7 +406,7 @@ def _side_by_side(examinations: Sequence[Examination], processes: int) -> list[C
     answers = work_side_by_side(jobs, most=processes, seconds=math.inf, watcher=watcher)
     line.show("")
     return [  # what ended a process may not end this one
-        Checked(item.policy, item.settings, *(_findings(item) if isinstance(answer, Failed) else answer))
+        Examined(item.policy, item.settings, *(_findings(item) if isinstance(answer, Failed) else answer))
         for item, answer in zip(examinations, answers, strict=True)
     ]
 

@@ -23,12 +23,12 @@ from gpolicy.opening import write_public
 from gpolicy.printable import Tone
 from gpolicy.provenance import FORM
 from gpolicy.report.answer import Answer
-from gpolicy.report.cluster_answer import Counted, cluster_answer, clusters_answer
+from gpolicy.report.cluster_answer import CountedReports, cluster_answer, clusters_answer
 from gpolicy.report.drift_answer import drift_answer
 from gpolicy.report.fleet_report import fleet_pages
 
 _OURS: Final = b'<a class="up" href="'  # in the page of a cluster
-_Found = TypeVar("_Found")
+_Result = TypeVar("_Result")
 
 
 def write_cluster_pages(
@@ -73,7 +73,7 @@ def _report(target: Target, history: Path | None) -> Report:
     state, made = target.read(), provenance_of(())
     now, read_at = made.made_at or "", state_read_at(made, state.source, state.snapshot)
 
-    def count() -> Counted:
+    def count() -> CountedReports:
         cluster, growth = gpolicy.open_cluster(state), None
         capacity = gpolicy.count_capacity(cluster)
         if history is not None:
@@ -97,7 +97,7 @@ def _report(target: Target, history: Path | None) -> Report:
     )
 
 
-def _or_why(find: Callable[[], _Found]) -> _Found | str:
+def _or_why(find: Callable[[], _Result]) -> _Result | str:
     """Return what is found, or why it cannot be."""
     try:
         return find()

@@ -43,7 +43,7 @@ Choices = Iterable[tuple[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
-class _Line:
+class _TypedWords:
     """What was typed before the word: the verb's options and arguments by the names of their parameters."""
 
     verb: str
@@ -150,7 +150,7 @@ def _of_verb(verb: str, before: list[str], word: str) -> Choices:
             item = arguments[min(place, len(arguments) - 1)] if arguments else None
             given.setdefault(item.name if item else "", []).append(typed)
             place += 1
-    line = _Line(verb, given)
+    line = _TypedWords(verb, given)
     name, equals, value = word.partition("=")
     if waiting is not None:
         return _option_values(waiting, line, word)
@@ -166,7 +166,7 @@ def _of_verb(verb: str, before: list[str], word: str) -> Choices:
     return ()
 
 
-def _option_values(item: Any, line: _Line, word: str) -> Choices:
+def _option_values(item: Any, line: _TypedWords, word: str) -> Choices:
     known = _VALUES.get(item.name)
     if known is not None:
         return known(line, word)
@@ -180,7 +180,7 @@ def _choices(values: Iterable[str], about: str = "") -> Choices:
     return ((value, about) for value in dict.fromkeys(values))
 
 
-def _documents(line: _Line) -> Iterator[dict[str, Any]]:
+def _documents(line: _TypedWords) -> Iterator[dict[str, Any]]:
     """Yield the documents of the policy that the line names, or of the current directory, while time allows."""
     from gpolicy.policy.yaml_reader import read_yaml  # noqa: PLC0415
 
@@ -210,19 +210,19 @@ def _named(items: Any) -> Iterator[str]:
             yield item["name"]
 
 
-def _in_policy(line: _Line, kind: str, key: str = "") -> Iterator[str]:
+def _in_policy(line: _TypedWords, kind: str, key: str = "") -> Iterator[str]:
     """Yield the names of documents of a kind, or of the entries of a list in them."""
     for document in _documents(line):
         if document.get("kind") == kind:
             yield from _named(document.get(key) if key else [document])
 
 
-def _groups(line: _Line, word: str) -> Choices:  # noqa: ARG001
+def _groups(line: _TypedWords, word: str) -> Choices:  # noqa: ARG001
     yield from _choices(_in_policy(line, "NodeGroup"), "group of the policy")
     yield from _choices(_in_state(line, "groups"), "group of the cluster")
 
 
-def _in_state(line: _Line, what: str) -> Iterable[str]:
+def _in_state(line: _TypedWords, what: str) -> Iterable[str]:
     """Return names of a cluster, if its state is a small file."""
     source = line.last("state") or os.environ.get(STATE_VARIABLE, "")
     scheme, _, rest = source.partition(":")
@@ -233,26 +233,26 @@ def _in_state(line: _Line, what: str) -> Iterable[str]:
     return names
 
 
-def _pair_words(line: _Line) -> Iterator[str]:
+def _pair_words(line: _TypedWords) -> Iterator[str]:
     for document in _documents(line):
         policy = document.get("ipolicy")
         yield from _named(policy.get("minmax") if isinstance(policy, dict) else None)
 
 
-def _state(line: _Line, word: str) -> Choices:
+def _state(line: _TypedWords, word: str) -> Choices:
     if ":" not in word:
         yield from _choices(_clusters(line), "cluster of gpolicy.toml")
     yield from _address(word, SCHEMES)
 
 
-def _clusters(line: _Line) -> Mapping[str, NamedCluster]:
+def _clusters(line: _TypedWords) -> Mapping[str, NamedCluster]:
     from gpolicy.cli.targets import clusters_near  # noqa: PLC0415
 
     path = line.last("path", "policy")
     return clusters_near(Path(path) if path else None)
 
 
-def _labels(line: _Line, word: str) -> Choices:  # noqa: ARG001
+def _labels(line: _TypedWords, word: str) -> Choices:  # noqa: ARG001
     found = (f"{key}={value}" for cluster in _clusters(line).values() for key, value in cluster.labels.items())
     return _choices(dict.fromkeys(found), "label of clusters")
 
@@ -264,7 +264,7 @@ def _address(word: str, schemes: Mapping[str, Scheme]) -> Choices:
     return ((item.start, item.about) for item in schemes.values())
 
 
-def _rules(line: _Line, word: str) -> Choices:  # noqa: ARG001
+def _rules(line: _TypedWords, word: str) -> Choices:  # noqa: ARG001
 
     known = json.loads((data_directory("schemas") / "gpolicy-toml.json").read_text("utf-8"))["definitions"]
     done = word[: word.rfind(",") + 1]
@@ -272,20 +272,20 @@ def _rules(line: _Line, word: str) -> Choices:  # noqa: ARG001
     return _choices(f"{done}{name}" for name in names)
 
 
-def _severities(line: _Line, word: str) -> Choices:
+def _severities(line: _TypedWords, word: str) -> Choices:
     rule, equals, _ = word.partition("=")
     if equals:
         return _choices(f"{rule}={level}" for level in ("error", "warning", "info"))
     return _choices(f"{name}=" for name, _ in _rules(line, word))
 
 
-def _kinds(line: _Line, word: str) -> Choices:  # noqa: ARG001
+def _kinds(line: _TypedWords, word: str) -> Choices:  # noqa: ARG001
     from gpolicy.policy.kinds import KINDS  # noqa: PLC0415
 
     return _choices(KINDS, "kind of document")
 
 
-def _explained(line: _Line, word: str) -> Choices:
+def _explained(line: _TypedWords, word: str) -> Choices:
     from gpolicy.policy.kinds import BUILT_IN  # noqa: PLC0415
     from gpolicy.reference.keys import all_keys  # noqa: PLC0415
 
@@ -293,26 +293,26 @@ def _explained(line: _Line, word: str) -> Choices:
     yield from _choices((key.name if "." in word else key.words[-1] for key in all_keys() if key.words), "key")
 
 
-def _guards(line: _Line, word: str) -> Choices:  # noqa: ARG001
+def _guards(line: _TypedWords, word: str) -> Choices:  # noqa: ARG001
     from gpolicy.policy.kinds import BUILT_IN  # noqa: PLC0415
 
     yield from _choices(_in_policy(line, "Guards", "guards"), "guard of the policy")
     yield from ((name, text) for name, text in read_data("reference.toml")["guards"].items() if BUILT_IN[name])
 
 
-def _templates(line: _Line, word: str) -> Choices:  # noqa: ARG001
+def _templates(line: _TypedWords, word: str) -> Choices:  # noqa: ARG001
     from gpolicy.ganeti.vocabulary import DISK_TEMPLATES  # noqa: PLC0415
 
     return _choices(DISK_TEMPLATES, "disk template")
 
 
-def _weights(line: _Line, word: str) -> Choices:  # noqa: ARG001
+def _weights(line: _TypedWords, word: str) -> Choices:  # noqa: ARG001
     from gpolicy.ganeti.vocabulary import SCORE_COMPONENTS  # noqa: PLC0415
 
     return _choices(f"{name}=" for name in SCORE_COMPONENTS)
 
 
-def _request(line: _Line, word: str) -> Choices:
+def _request(line: _TypedWords, word: str) -> Choices:
     key, equals, _ = word.partition("=")
     if equals:
         lists = {"group": _groups, "template": _templates, "nodes": _nodes}
@@ -322,12 +322,12 @@ def _request(line: _Line, word: str) -> Choices:
     return (*_choices(_pair_words(line), "size of the policy"), *_choices(f"{name}=" for name in KEYS), (FILES, ""))
 
 
-def _nodes(line: _Line, word: str) -> Choices:
+def _nodes(line: _TypedWords, word: str) -> Choices:
     done = word[: word.rfind(",") + 1]
     return _choices((f"{done}{name}" for name in _in_state(line, "nodes")), "node")
 
 
-def _wanted(line: _Line, word: str) -> Choices:
+def _wanted(line: _TypedWords, word: str) -> Choices:
     """Return what may follow in `10x SPEC` or `10x memory=4G disk=20G`."""
     from gpolicy.what_if.supposing import SIZE_KEYS  # noqa: PLC0415
 
@@ -339,7 +339,7 @@ def _wanted(line: _Line, word: str) -> Choices:
     yield from ((f"{done}{key}=", "of a size") for key in keys)
 
 
-def _more(line: _Line, word: str) -> Choices:
+def _more(line: _TypedWords, word: str) -> Choices:
     """Return what may follow in the same with `in GROUP`, or in `2x like:NODE`."""
     done = word[: word.rfind(" ") + 1]
     if done.endswith(" in "):
@@ -348,13 +348,13 @@ def _more(line: _Line, word: str) -> Choices:
     return (*_wanted(line, word), *nodes)
 
 
-def _objects(line: _Line, word: str) -> Choices:
+def _objects(line: _TypedWords, word: str) -> Choices:
     yield "cluster", "the cluster itself"
     yield from ((f"group/{name}", about) for name, about in _groups(line, word))
     yield from ((f"node/{name}", about) for name, about in _nodes(line, ""))
 
 
-_VALUES: Final[dict[str, Callable[[_Line, str], Choices]]] = {
+_VALUES: Final[dict[str, Callable[[_TypedWords, str], Choices]]] = {
     "state": _state,
     "label": _labels,
     "to": lambda _line, word: _address(word, DESTINATIONS),

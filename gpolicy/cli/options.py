@@ -224,7 +224,7 @@ class Suppositions:
         ).about(group)
 
 
-ResourceModel = Annotated[bool, typer.Option("--resource-model")]
+ResourceModelOption = Annotated[bool, typer.Option("--resource-model")]
 MaxNodeFailures = Annotated[int | None, typer.Option("--max-node-failures", metavar="K")]
 CpusAfterFailure = Annotated[bool | None, typer.Option("--cpus-after-failure/--no-cpus-after-failure")]
 

@@ -284,8 +284,8 @@ def _sizes(record: Record, key: str) -> tuple[int, ...]:
     return tuple(whole)
 
 
-_Reader = Callable[[Record, str], object]
-_READERS: dict[str, _Reader] = {
+_ReadField = Callable[[Record, str], object]
+_READERS: dict[str, _ReadField] = {
     "str": Record.text,
     "int": Record.whole,
     "float": Record.number_or_none,
@@ -303,7 +303,7 @@ _READERS: dict[str, _Reader] = {
 """The reader of a field, by its type in the model; of parts, and of what may be none, `_reader` makes one."""
 
 
-def _reader(kind: type, written: str) -> _Reader | None:
+def _reader(kind: type, written: str) -> _ReadField | None:
     """Return the reader of a field of `kind` whose type is `written` so; None if something else reads it."""
     if written in _READERS:
         return _READERS[written]
@@ -322,7 +322,7 @@ def _reader(kind: type, written: str) -> _Reader | None:
 
 
 @cache
-def _fields(kind: Any) -> dict[str, _Reader | None]:
+def _fields(kind: Any) -> dict[str, _ReadField | None]:
     return {item.name: _reader(kind, str(item.type)) for item in fields(kind)}
 
 

@@ -162,7 +162,7 @@ _STATES: dict[str, tuple[str, bool | None]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class _Line:
+class _LineColumns:
     """The columns of a line by name, its place, and its number of columns."""
 
     where: str
@@ -170,7 +170,7 @@ class _Line:
     count: int
 
     @classmethod
-    def read(cls, kind: Any, numbered_line: tuple[int, str], where: str) -> _Line:
+    def read(cls, kind: Any, numbered_line: tuple[int, str], where: str) -> _LineColumns:
         """Return a line. Raise InputError if it has too few or too many columns."""
         number, text = numbered_line
         words, count = htools_formats.columns_of(kind, text)
@@ -216,11 +216,11 @@ def parse_text(text: str, *, where: str, source: str) -> state.ClusterState:
         message = f"{where}: not a text file of htools: {len(found)} sections, not 4 or more"
         raise InputError(message, hint="hscan and hspace -S write such files")
     group_lines, node_lines, instance_lines, tag_lines, policy_lines = [*found, []][:5]
-    groups = [_Line.read(htools_formats.GroupLine, line, where) for line in group_lines]
+    groups = [_LineColumns.read(htools_formats.GroupLine, line, where) for line in group_lines]
     uuids = {line.words.uuid: line.words.name for line in groups}
-    nodes = (_Line.read(htools_formats.NodeLine, line, where) for line in node_lines)
-    instances = (_Line.read(htools_formats.InstanceLine, line, where) for line in instance_lines)
-    policies = _policies([_Line.read(htools_formats.PolicyLine, line, where) for line in policy_lines], uuids)
+    nodes = (_LineColumns.read(htools_formats.NodeLine, line, where) for line in node_lines)
+    instances = (_LineColumns.read(htools_formats.InstanceLine, line, where) for line in instance_lines)
+    policies = _policies([_LineColumns.read(htools_formats.PolicyLine, line, where) for line in policy_lines], uuids)
     cluster = policies.get("", {})
     described = state.ClusterState(
         source=source,
@@ -236,7 +236,7 @@ def parse_text(text: str, *, where: str, source: str) -> state.ClusterState:
     return checked(described, where)
 
 
-def _group(line: _Line, policies: dict[str, Values]) -> state.LiveGroup:
+def _group(line: _LineColumns, policies: dict[str, Values]) -> state.LiveGroup:
     words = line.words
     own = own_values({"alloc_policy": words.alloc_policy}, line.where)
     return state.LiveGroup(
@@ -249,7 +249,7 @@ def _group(line: _Line, policies: dict[str, Values]) -> state.LiveGroup:
     )
 
 
-def _node(line: _Line, uuids: dict[str, str]) -> state.LiveNode:
+def _node(line: _LineColumns, uuids: dict[str, str]) -> state.LiveNode:
     words = line.words
     if words.group not in uuids:
         raise InputError(f"{line.where}: is in an unknown group: {words.group!r}")
@@ -268,7 +268,7 @@ def _node(line: _Line, uuids: dict[str, str]) -> state.LiveNode:
     )
 
 
-def _resources(line: _Line, *, exclusive: bool) -> state.Resources:
+def _resources(line: _LineColumns, *, exclusive: bool) -> state.Resources:
     return state.Resources(
         memory_total=line.whole("total_memory"),
         memory_node=line.whole("node_memory"),
@@ -282,7 +282,7 @@ def _resources(line: _Line, *, exclusive: bool) -> state.Resources:
     )
 
 
-def _instance(line: _Line) -> state.LiveInstance:
+def _instance(line: _LineColumns) -> state.LiveInstance:
     words, memory = line.words, line.whole("memory")
     forthcoming = line.is_yes("forthcoming")
     template = words.template
@@ -316,7 +316,7 @@ def _instance(line: _Line) -> state.LiveInstance:
     )
 
 
-def _policies(lines: list[_Line], uuids: dict[str, str]) -> dict[str, Values]:
+def _policies(lines: list[_LineColumns], uuids: dict[str, str]) -> dict[str, Values]:
     """Return the effective policies by the name of the group; the cluster's is under the empty name."""
     policies: dict[str, Values] = {}
     for line in lines:

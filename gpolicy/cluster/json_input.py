@@ -66,7 +66,7 @@ def parse_json(data: bytes, where: str) -> Value:
     except UnicodeEncodeError:
         raise InputError(f"{where}: holds an unpaired surrogate, which is not valid text") from None
     except ValueError as error:
-        reason = str(error) if isinstance(error, _RefusedError) else "holds a number with thousands of digits"
+        reason = str(error) if isinstance(error, _BadJsonError) else "holds a number with thousands of digits"
         raise InputError(f"{where}: {reason}") from None
     if _is_deeper_than(_DEEPEST, value):
         raise InputError(f"{where}: nested too deeply")
@@ -92,7 +92,7 @@ def _is_deeper_than(limit: int, value: Value) -> bool:
     return True
 
 
-class _RefusedError(ValueError):
+class _BadJsonError(ValueError):
     """Raised by the hooks of `json.loads`; the message says why."""
 
 
@@ -100,7 +100,7 @@ def _unique(pairs: list[tuple[str, Value]]) -> dict[str, Value]:
     found: dict[str, Value] = {}
     for key, value in pairs:
         if key in found:
-            raise _RefusedError(f"holds the key {shown(key)!r} twice in one mapping")
+            raise _BadJsonError(f"holds the key {shown(key)!r} twice in one mapping")
         found[key] = value
     return found
 
@@ -108,7 +108,7 @@ def _unique(pairs: list[tuple[str, Value]]) -> dict[str, Value]:
 def _finite(text: str) -> float:
     number = float(text)
     if text in ("NaN", "Infinity", "-Infinity"):
-        raise _RefusedError(f"holds {text}, which is not a JSON number")
+        raise _BadJsonError(f"holds {text}, which is not a JSON number")
     if not math.isfinite(number):
-        raise _RefusedError(f"holds the number {text[:LONGEST_QUOTE]}, which is too large")
+        raise _BadJsonError(f"holds the number {text[:LONGEST_QUOTE]}, which is too large")
     return number

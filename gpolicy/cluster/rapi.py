@@ -27,7 +27,7 @@ NO_NODE_OWN: Final = (
 )
 
 
-class _Answer(Record):
+class _RapiObject(Record):
     """An object of an answer. Ganeti sends each list and mapping, if only an empty one."""
 
     __slots__ = ()
@@ -103,7 +103,7 @@ def _has_place(instance: Record) -> bool:
 
 
 def _frame(info_answer: Value, groups_answer: Value, source: str) -> state.ClusterState:
-    info, where = _Answer.of(info_answer, f"{source}: /2/info"), f"{source}: /2/groups"
+    info, where = _RapiObject.of(info_answer, f"{source}: /2/info"), f"{source}: /2/groups"
     families = {
         family: assembly.default_of(info, family) if family in ("beparams", "nicparams") else info.record(family).fields
         for family in _SENT_FAMILIES
@@ -151,7 +151,7 @@ def records_of(value: Value, where: str) -> list[Record]:
     """Return the objects of a list, each with its name in messages. Raise InputError that begins with `where`."""
     if not isinstance(value, list):
         raise InputError(f"{where}: should be a list, but is {kind_of(value)}")
-    records: list[Record] = [_Answer.of(item, where) for item in value]
+    records: list[Record] = [_RapiObject.of(item, where) for item in value]
     return [replace(record, where=f"{where}: {shown(str(record.fields.get('name')))}") for record in records]
 
 
@@ -172,12 +172,12 @@ def _group(record: Record, cluster: Values) -> state.LiveGroup:
 def _rows(answer: Value, names: tuple[str, ...], where: str) -> list[Record]:
     """Return the rows of a query. Every field comes as [status, value]; status 0 is good."""
     rows: list[Record] = []
-    for row in _Answer.of(answer, where).items("data"):
+    for row in _RapiObject.of(answer, where).items("data"):
         cells = [cell[1] for cell in row if isinstance(cell, list) and len(cell) == 2 and cell[0] == 0] if isinstance(
             row, list) else []  # fmt: skip
         if len(cells) != len(names):
             raise InputError(f"{where}: should answer with {', '.join(names)} of every object")
-        rows.append(_Answer(where, dict(zip(names, cells, strict=True))))
+        rows.append(_RapiObject(where, dict(zip(names, cells, strict=True))))
     return rows
 
 

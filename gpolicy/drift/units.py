@@ -21,10 +21,10 @@ from gpolicy.printable import free_name, some
 from gpolicy.resolve.desired import Desired, members
 from gpolicy.writing import value_edits
 from gpolicy.writing.documents import head
-from gpolicy.writing.yaml_text import Node, Writer, block_entry, rule_tags
+from gpolicy.writing.yaml_text import Writer, YamlNode, block_entry, rule_tags
 
 _Tags = frozenset[str]
-_Difference = tuple[_Tags, _Tags]
+_TagDifference = tuple[_Tags, _Tags]
 """The tags that the policy does not declare, and those that are missing."""
 
 
@@ -137,7 +137,7 @@ class ValueUnits:
         except value_edits.UnwritableError as error:
             return Unit(keys, reason=str(error))
 
-    def _node_attempts(self, name: str, leaf: Leaf, node: Node) -> Iterator[WayToWrite]:
+    def _node_attempts(self, name: str, leaf: Leaf, node: YamlNode) -> Iterator[WayToWrite]:
         """Yield how a value becomes that of one node: in a set of that node alone, else in a new one."""
         sets = [item for item in self._policy.node_sets if _same(item.leaves.get(leaf.path), leaf)]
         for own in sets_of(name, self._policy):
@@ -148,7 +148,7 @@ class ValueUnits:
             raise value_edits.UnwritableError(said)
         yield new_set(name, value_edits.place_of(sets[0].document)[0], leaf.path, node, self._policy)
 
-    def _node(self, item: Drift, leaf: Leaf) -> Node:
+    def _node(self, item: Drift, leaf: Leaf) -> YamlNode:
         """Return the live value in the form of a policy. Raise UnwritableError if a policy cannot say it."""
         level = Level(item.object.partition("/")[0])
         if item.found is None:
@@ -168,14 +168,14 @@ def sets_of(name: str, policy: Policy) -> list[NodeSetPolicy]:
     return [item for item in own if [pattern.value for pattern in item.nodes] == [name]]
 
 
-def add_to(declared: Declared, path: Path, node: Node) -> WayToWrite:
+def add_to(declared: Declared, path: Path, node: YamlNode) -> WayToWrite:
     """Return the way to write a value into the document of an object that lacks it."""
     place = value_edits.place_of(declared.document)
     may_change = frozenset({(declared.label, path)})
     return WayToWrite(How.OVERRIDE, lambda draft: value_edits.add_value(draft, place, path, node), may_change)
 
 
-def new_set(name: str, file: str, path: Path, node: Node, policy: Policy) -> WayToWrite:
+def new_set(name: str, file: str, path: Path, node: YamlNode, policy: Policy) -> WayToWrite:
     """Return the way to write a value into a new node set at the end of a file."""
     called = free_name(name, {item.name for item in policy.node_sets}.__contains__)
 
@@ -209,7 +209,7 @@ class TagUnits:
 
     def units(self, drift: Sequence[Drift]) -> Iterator[Unit]:
         """Yield the units of drift in tags."""
-        nodes: dict[_Difference, list[Drift]] = defaultdict(list)
+        nodes: dict[_TagDifference, list[Drift]] = defaultdict(list)
         for item in drift:
             level, _, name = item.object.partition("/")
             if level == Level.NODE:
@@ -248,7 +248,7 @@ class TagUnits:
             if len(who) > 1:
                 reason = f"the node set {item.name} gives the missing tags to {len(who)} nodes: take {name} out of it"
                 return Unit(keys, reason=reason)
-        node: list[Node] = [*sorted(extra)]
+        node: list[YamlNode] = [*sorted(extra)]
         if (own := next(iter(sets_of(name, self._policy)), None)) is not None:
             return Unit(keys, (add_to(own, TAGS, node),))
         around = next(item for item, who in self._members if item.tags is not None and name in who)
@@ -258,7 +258,7 @@ class TagUnits:
             return Unit(keys, reason=str(error))
 
 
-def _in_sets(sets: Sequence[NodeSetPolicy], adding: Sequence[NodeSetPolicy], difference: _Difference) -> WayToWrite:
+def _in_sets(sets: Sequence[NodeSetPolicy], adding: Sequence[NodeSetPolicy], difference: _TagDifference) -> WayToWrite:
     extra, missing = difference
 
     def write(draft: value_edits.Draft) -> value_edits.ValuePlace:
@@ -268,12 +268,12 @@ def _in_sets(sets: Sequence[NodeSetPolicy], adding: Sequence[NodeSetPolicy], dif
     return WayToWrite(How.IN_PLACE, write, frozenset((item.label, TAGS) for item in sets))
 
 
-def _difference(item: Drift) -> _Difference:
+def _difference(item: Drift) -> _TagDifference:
     found, declared = frozenset(words(item.found)), frozenset(words(item.declared))
     return found - declared, declared - found
 
 
-def _write_list(draft: value_edits.Draft, declared: Declared, difference: _Difference) -> value_edits.ValuePlace:
+def _write_list(draft: value_edits.Draft, declared: Declared, difference: _TagDifference) -> value_edits.ValuePlace:
     """Write the tags of an object into its own list; where it takes them from a base, make it one of its own."""
     extra, missing = difference
     place = value_edits.place_of(declared.document)
@@ -286,7 +286,7 @@ def _write_list(draft: value_edits.Draft, declared: Declared, difference: _Diffe
     return place, TAGS
 
 
-def _write_cluster_tags(draft: value_edits.Draft, policy: Policy, difference: _Difference) -> value_edits.ValuePlace:
+def _write_cluster_tags(draft: value_edits.Draft, policy: Policy, difference: _TagDifference) -> value_edits.ValuePlace:
     extra, missing = difference
     wrote: list[value_edits.ValuePlace] = []
     own = {tag.value for tag in (policy.cluster.tags if policy.cluster else None) or ()}

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from gpolicy.findings import Finding
 from gpolicy.formatting import reading
-from gpolicy.policy.conformance import schema_of
+from gpolicy.policy.conformance import Schema, schema_of
 from gpolicy.policy.kinds import KIND_NAMES
 from gpolicy.policy.source_file import SourceFile
 from gpolicy.policy.yaml_reader import read_yaml
@@ -92,7 +92,6 @@ _APART: Final = 2  # blanks before a comment behind other text
 _HEADER: Final = re.compile(r"[|>][+-]?")
 _SUPPRESSION: Final = "gpolicy: ignore"  # is about its own line, so that line is not broken
 
-Schema = dict[str, Any]
 Ranks = dict[str, int]
 
 _ITEM: Final = 0
@@ -117,9 +116,9 @@ class _Renderer:
     def __init__(self) -> None:
         self.lines: list[str] = []
 
-    def document(self, root: reading.Collection) -> None:
+    def document(self, root: reading.TreeCollection) -> None:
         values = (entry.value for entry in root.entries if entry.key is not None and entry.key.text == "kind")
-        order = _key_order(next((value.text for value in values if isinstance(value, reading.Scalar)), ""))
+        order = _key_order(next((value.text for value in values if isinstance(value, reading.TreeScalar)), ""))
         entries = _sorted(root, order)
         if entries and entries[0] is not root.entries[0]:
             _part_head(root, root.entries[0], entries[0])
@@ -150,17 +149,17 @@ class _Renderer:
         below = order.item() if entry.key is None else order.below(entry.key.text)
         before = list(entry.before)
         one_line = self._one_line(entry, indent, below)
-        if entry.opening and (one_line is not None or isinstance(entry.value, reading.Scalar)):
+        if entry.opening and (one_line is not None or isinstance(entry.value, reading.TreeScalar)):
             before.append(entry.opening)
         if one_line is not None:  # comments between the key and the end of the value
-            before += entry.value.after if isinstance(entry.value, reading.Collection) else []
+            before += entry.value.after if isinstance(entry.value, reading.TreeCollection) else []
         self.comments(before, indent, first=first)
         if entry.blank and not (first and not before):
             self._blank()
         start = f"{' ' * indent}{_start(entry)}"
         if one_line is not None:
             self.lines += _with_comment(_joined(start, one_line), entry.behind)
-        elif isinstance(entry.value, reading.Scalar):
+        elif isinstance(entry.value, reading.TreeScalar):
             self._scalar(entry.value, start, indent + _INDENT, entry)
         else:
             self._block(entry, entry.value, start, indent, below)
@@ -168,7 +167,7 @@ class _Renderer:
     def _one_line(self, entry: reading.TreeEntry, indent: int, order: KeyOrder) -> str | None:
         """Return the value of an entry if it stands on the line of its key."""
         value = entry.value
-        if isinstance(value, reading.Scalar):
+        if isinstance(value, reading.TreeScalar):
             return None if value.is_block or "\n" in value.body else _written(value)
         if not value.flow:
             return None
@@ -179,7 +178,7 @@ class _Renderer:
         fits = indent + len(_start(entry)) + 1 + len(text) <= WIDTH
         return text if fits or kept or not value.entries else None
 
-    def _scalar(self, value: reading.Scalar, start: str, indent: int, entry: reading.TreeEntry) -> None:
+    def _scalar(self, value: reading.TreeScalar, start: str, indent: int, entry: reading.TreeEntry) -> None:
         """Write a scalar of several lines."""
         if value.is_block:
             header, *lines = _block_lines(value, indent)
@@ -192,7 +191,7 @@ class _Renderer:
         self.lines[-1:] = _with_comment(self.lines[-1], entry.behind)
 
     def _block(
-        self, entry: reading.TreeEntry, value: reading.Collection, start: str, indent: int, order: KeyOrder
+        self, entry: reading.TreeEntry, value: reading.TreeCollection, start: str, indent: int, order: KeyOrder
     ) -> None:
         opening, after = entry.opening or entry.behind, value.after
         if entry.opening is not None and entry.behind is not None:
@@ -213,12 +212,12 @@ class _Renderer:
         self.comments(after, inside)
 
 
-def _sorted(collection: reading.Collection, order: KeyOrder) -> list[reading.TreeEntry]:
+def _sorted(collection: reading.TreeCollection, order: KeyOrder) -> list[reading.TreeEntry]:
     """Return the entries in the order of their keys; items of a list keep theirs."""
     return sorted(collection.entries, key=lambda entry: order.rank(entry.key.text) if entry.key else 0)
 
 
-def _part_head(document: reading.Collection, first: reading.TreeEntry, new_first: reading.TreeEntry) -> None:
+def _part_head(document: reading.TreeCollection, first: reading.TreeEntry, new_first: reading.TreeEntry) -> None:
     """Separate the comments at the top, with the empty line after them, from those of the first key, which moves."""
     new_first.blank, first.blank = first.blank, False
     if new_first.blank:
@@ -245,9 +244,9 @@ def _with_comment(line: str, comment: reading.CommentLines | None) -> list[str]:
     return [f"{line:<{column}}{comment.text}", *(f"{' ' * column}{text}" for text in comment.more)]
 
 
-def _flow(node: reading.Node, order: KeyOrder) -> str | None:
+def _flow(node: reading.TreeNode, order: KeyOrder) -> str | None:
     """Return a node in the form for braces or brackets; None if it does not fit on one line."""
-    if isinstance(node, reading.Scalar):
+    if isinstance(node, reading.TreeScalar):
         return None if "\n" in node.body else _written(node, flow=True)
     parts = [part for entry in _sorted(node, order) if (part := _flow_entry(entry, order)) is not None]
     shown = ", ".join(parts)
@@ -266,11 +265,11 @@ def _flow_entry(entry: reading.TreeEntry, order: KeyOrder) -> str | None:
 # --- scalars: in their original form, with quotes only where they are needed ----------------------------------------
 
 
-def _written(value: reading.Scalar, *, flow: bool = False) -> str:
+def _written(value: reading.TreeScalar, *, flow: bool = False) -> str:
     return _joined(value.prefix, _without_prefix(value, flow=flow))
 
 
-def _without_prefix(value: reading.Scalar, *, flow: bool) -> str:
+def _without_prefix(value: reading.TreeScalar, *, flow: bool) -> str:
     if "!" in value.prefix or value.style == "*" or not value.body:
         return value.body
     if not value.style:
@@ -283,7 +282,7 @@ def _without_prefix(value: reading.Scalar, *, flow: bool) -> str:
     return value.body
 
 
-def _block_lines(value: reading.Scalar, indent: int) -> list[str]:
+def _block_lines(value: reading.TreeScalar, indent: int) -> list[str]:
     """Return the header of a block scalar and its lines, indented. Raise CannotFormatError if it is ambiguous."""
     header = _HEADER.match(value.body)
     assert header is not None  # noqa: S101 (reading has seen to it)

@@ -54,7 +54,7 @@ class CommentLines:
 
 
 @dataclass(slots=True)
-class Scalar:
+class TreeScalar:
     """A scalar or an alias. `text` is its value, `body` how it is written, `prefix` its anchor and tag.
 
     `style` is that of YAML's events: empty, a quote, `|` or `>`, and `*` for an alias. `behind` is the comment in the
@@ -74,7 +74,7 @@ class Scalar:
 
 
 @dataclass(slots=True)
-class Collection:
+class TreeCollection:
     """A mapping or a sequence, in the order of the file. `column` is that of its first key or dash, from 0.
 
     `after` are the comments on their own lines after the last entry, `head` those at the top of a whole document.
@@ -99,22 +99,22 @@ class TreeEntry:
     one behind the value. `blank`: an empty line comes before the key or dash.
     """
 
-    key: Scalar | None
-    value: Node
+    key: TreeScalar | None
+    value: TreeNode
     before: list[CommentLines]
     blank: bool
     opening: CommentLines | None = None
     behind: CommentLines | None = None
 
 
-Node = Scalar | Collection
+TreeNode = TreeScalar | TreeCollection
 
 
 @dataclass(slots=True)
 class File:
     """The mappings of a file's documents, and all its comments in order; a file without documents has nothing else."""
 
-    documents: list[Collection]
+    documents: list[TreeCollection]
     comments: list[CommentLines]
 
 
@@ -123,10 +123,10 @@ def read_file(source: SourceFile) -> File:
     for line in source.document_lines:
         if source.line(line).startswith("%"):
             raise CannotFormatError("it has a %directive", line)
-    return _Reader(source).file()
+    return _TreeReader(source).file()
 
 
-class _Reader:
+class _TreeReader:
     """Walks the values of a file and takes each comment at its place."""
 
     def __init__(self, source: SourceFile) -> None:
@@ -137,7 +137,7 @@ class _Reader:
         self._place = 0  # behind the last text or dash
 
     def file(self) -> File:
-        documents: list[Collection] = []
+        documents: list[TreeCollection] = []
         for line, document in zip(self._source.document_lines, self._source.documents, strict=True):
             if documents:
                 self._finish(documents[-1], self._source.offset(line, 1))
@@ -147,7 +147,7 @@ class _Reader:
             self._finish(documents[-1], len(self._text))
         return File(documents, self._comments)
 
-    def _document(self, document: YamlDocument) -> Collection:
+    def _document(self, document: YamlDocument) -> TreeCollection:
         root = self._begin(document.root, document.mark)
         if root is None or not root.is_mapping:
             raise CannotFormatError("a document is not a policy document", document.mark[0])
@@ -158,7 +158,7 @@ class _Reader:
             root.head, root.entries[0].before = root.entries[0].before, []
         return root
 
-    def _finish(self, root: Collection, offset: int) -> None:
+    def _finish(self, root: TreeCollection, offset: int) -> None:
         """Attach the comments up to `offset` to the end of a document or of its last parts."""
         root.after += self._to_last(root.entries, self._take(offset), -1)
 
@@ -182,7 +182,7 @@ class _Reader:
 
     # --- nodes ---------------------------------------------------------------------------------------------------
 
-    def _begin(self, value: Any, mark: Mark, *, in_flow: bool = False) -> Collection | None:
+    def _begin(self, value: Any, mark: Mark, *, in_flow: bool = False) -> TreeCollection | None:
         """Return the collection that begins at a mark, still empty; None for a scalar or an alias."""
         prefix, letter = _beginning(self._text, self._source.offset(*mark[:2]))
         if not isinstance(value, YamlMapping | YamlSequence) or letter == "*":
@@ -190,7 +190,7 @@ class _Reader:
         if any(first[:2] == mark[:2] for first, _, _ in value.entries()[:1]):
             prefix = ""  # that of the first key
         flow = in_flow or self._brace(mark) is not None
-        return Collection(is_mapping=isinstance(value, YamlMapping), flow=flow, prefix=prefix.strip())
+        return TreeCollection(is_mapping=isinstance(value, YamlMapping), flow=flow, prefix=prefix.strip())
 
     def _brace(self, mark: Mark) -> int | None:
         """Return the offset of the brace or bracket that opens a collection; None if it has none."""
@@ -199,7 +199,7 @@ class _Reader:
         place = place if place == start else _passed(self._text, place)
         return place if self._text.startswith(("{", "["), place) else None
 
-    def _node(self, begun: Collection | None, value: Any, mark: Mark) -> Node:
+    def _node(self, begun: TreeCollection | None, value: Any, mark: Mark) -> TreeNode:
         if begun is None:
             return self._scalar(value, mark)
         if begun.flow:
@@ -210,22 +210,22 @@ class _Reader:
             self._block_sequence(begun, value, mark)
         return begun
 
-    def _scalar(self, value: Any, mark: Mark) -> Scalar:
+    def _scalar(self, value: Any, mark: Mark) -> TreeScalar:
         start, end = self._source.offsets(mark)
         self._place = end
         if start == end:
-            return Scalar("", "", "", "")
+            return TreeScalar("", "", "", "")
         prefix, letter = _beginning(self._text, start)
         body = self._text[start + len(prefix) : end]
         if prefix and not body.strip():
             raise CannotFormatError("an anchor or a tag has no value", mark[0])
         style = letter if letter in _STYLES else ""
-        scalar = Scalar(value if isinstance(value, str) else body, body, prefix.strip(), style)
+        scalar = TreeScalar(value if isinstance(value, str) else body, body, prefix.strip(), style)
         if scalar.is_block:
             scalar.behind = self._take_behind(mark[0])
         return scalar
 
-    def _key(self, key: str, mark: Mark) -> Scalar:
+    def _key(self, key: str, mark: Mark) -> TreeScalar:
         start, end = self._source.offsets(mark)
         if start == end or self._text.startswith("*", start):
             raise CannotFormatError("a key is not a plain word", mark[0])
@@ -234,7 +234,7 @@ class _Reader:
             raise CannotFormatError("a key spans several lines", mark[0])
         return scalar
 
-    def _block_mapping(self, mapping: Collection, values: YamlMapping) -> None:
+    def _block_mapping(self, mapping: TreeCollection, values: YamlMapping) -> None:
         for key, (key_mark, value, mark) in zip(values, values.entries(), strict=True):
             if mapping.column < 0:
                 mapping.column = key_mark[1] - 1
@@ -246,7 +246,7 @@ class _Reader:
             first = mapping.entries[0]
             (first.before[0] if first.before else first).blank = False
 
-    def _block_sequence(self, sequence: Collection, values: YamlSequence, mark: Mark) -> None:
+    def _block_sequence(self, sequence: TreeCollection, values: YamlSequence, mark: Mark) -> None:
         start = self._source.offset(*mark[:2])
         self._place = max(self._place, start + len(_beginning(self._text, start)[0]))
         for _, value, item_mark in values.entries():
@@ -263,7 +263,7 @@ class _Reader:
             sequence.entries.append(self._entry(None, before, value, item_mark, blank=blank, line=line))
 
     def _entry(
-        self, key: Scalar | None, before: list[CommentLines], value: Any, mark: Mark, *, blank: bool, line: int
+        self, key: TreeScalar | None, before: list[CommentLines], value: Any, mark: Mark, *, blank: bool, line: int
     ) -> TreeEntry:
         """Return the entry whose key or dash, on `line`, was read last."""
         start, end = self._source.offsets(mark)
@@ -275,7 +275,7 @@ class _Reader:
             opening = opening or self._take_behind(mark[0])  # behind its anchor
         node = self._node(begun, value, mark)
         behind = None
-        if isinstance(node, Collection):
+        if isinstance(node, TreeCollection):
             behind = self._take_behind(self._source.line_of(self._place - 1)) if node.flow else None
         elif not node.is_block:
             behind = self._take_behind(mark[2] if start < end else line)
@@ -283,12 +283,12 @@ class _Reader:
 
     def _to_last(self, entries: list[TreeEntry], comments: list[CommentLines], column: int) -> list[CommentLines]:
         """Attach comments with the indentation of a nested part that has just ended to that part; return the others."""
-        nested: list[Collection] = []
-        value: Node | None = entries[-1].value if entries else None
-        while isinstance(value, Collection) and not value.flow and value.entries:
+        nested: list[TreeCollection] = []
+        value: TreeNode | None = entries[-1].value if entries else None
+        while isinstance(value, TreeCollection) and not value.flow and value.entries:
             nested.append(value)
             value = value.entries[-1].value
-        left: list[Collection] = []
+        left: list[TreeCollection] = []
         for part in nested:  # if dashes are below the key of their list, the outer part counts
             if part.column > (left[-1].column if left else column):
                 left.append(part)
@@ -301,7 +301,7 @@ class _Reader:
 
     # --- in braces and brackets ----------------------------------------------------------------------------------
 
-    def _flow(self, collection: Collection, values: YamlMapping | YamlSequence, mark: Mark) -> None:
+    def _flow(self, collection: TreeCollection, values: YamlMapping | YamlSequence, mark: Mark) -> None:
         start, end = self._source.offsets(mark)
         brace = self._brace(mark)
         self._place = start if brace is None else brace + 1
@@ -316,7 +316,7 @@ class _Reader:
             if key is not None and value_mark[:2] != value_mark[2:]:
                 before += self._comments_in(collection, self._source.offset(*value_mark[:2]))
             node = self._node(begun, value, value_mark)
-            if isinstance(node, Collection):
+            if isinstance(node, TreeCollection):
                 collection.commented |= node.commented
             collection.entries.append(TreeEntry(key, node, before, blank=False))
             line = self._source.line_of(max(self._place - 1, 0))
@@ -324,12 +324,12 @@ class _Reader:
             collection.after += self._between(collection, end - 1, line)
             self._place = end
 
-    def _comments_in(self, collection: Collection, offset: int) -> list[CommentLines]:
+    def _comments_in(self, collection: TreeCollection, offset: int) -> list[CommentLines]:
         found = self._take(offset)
         collection.commented |= bool(found)
         return found
 
-    def _between(self, collection: Collection, offset: int, line: int) -> list[CommentLines]:
+    def _between(self, collection: TreeCollection, offset: int, line: int) -> list[CommentLines]:
         """Return the comments before an item or the end; one on the line of the previous item belongs to it."""
         found = self._comments_in(collection, offset)
         if found and found[0].line == line and collection.entries and collection.entries[-1].behind is None:

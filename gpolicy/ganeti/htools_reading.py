@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import TypeVar
 
-    _Named = TypeVar("_Named", bound=Enum)
+    _Member = TypeVar("_Member", bound=Enum)
 
 _INT64 = 2**64
 _CHUNK = 4000  # digits that are converted at once: the time grows with the square of their number
@@ -121,7 +121,7 @@ def parse_choice(value: str | None) -> bool:
 # --- names of closed lists -------------------------------------------------------------------------------------------
 
 
-def named(kind: type[_Named], text: str, name: str = "") -> _Named:
+def named(kind: type[_Member], text: str, name: str = "") -> _Member:
     """Return the member of `kind`, which htools calls `name`, with the value `text`."""
     try:
         return kind(text)

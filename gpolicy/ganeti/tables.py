@@ -83,12 +83,12 @@ DATA_COLLECTOR_PARAMETERS: Final = (
     ),
 )
 
-_Row = tuple[Type, Value, str, TakesEffect]
+_ParameterRow = tuple[Type, Value, str, TakesEffect]
 
 
-_ACCESS: Final[_Row] = (Type.CHOICE, "kernelspace", "", _START)
+_ACCESS: Final[_ParameterRow] = (Type.CHOICE, "kernelspace", "", _START)
 
-_DISK_PARAMETERS: Final[dict[str, dict[str, _Row]]] = {
+_DISK_PARAMETERS: Final[dict[str, dict[str, _ParameterRow]]] = {
     "drbd": {
         "resync-rate": (_INT, 61440, "KiB/s", _ACTIVATION),
         "data-stripes": (_INT, 1, "", _NEW_DISKS),

@@ -86,14 +86,14 @@ def day_range(points: Sequence[Point], room: float) -> tuple[float, float, float
 
 _OLDEST: Final = 182  # days back
 _NAMED: Final = "%Y%m%dT%H%M%SZ"
-Amounts = Counter[str]
-"""What is used: memory and disk (MiB), cpus, spindles (physical volumes), spindle_use."""
+Usage = Counter[str]
+"""What is used, or has room: memory and disk (MiB), cpus, spindles (physical volumes), spindle_use."""
 
 
 class History(NamedTuple):
     """What groups used, by the day (0: now, those before are negative), and `notes` on the snapshots left out."""
 
-    use: Mapping[float, Mapping[str, Amounts]]
+    use: Mapping[float, Mapping[str, Usage]]
     notes: tuple[str, ...]
 
     def points(self, group: str, resource: str) -> tuple[Point, ...]:
@@ -138,22 +138,22 @@ def _days(text: str, form: str) -> float:
         return float(10**7)
 
 
-def _used_by_group(state: ClusterState, homes: Mapping[str, str]) -> dict[str, Amounts]:
+def _used_by_group(state: ClusterState, homes: Mapping[str, str]) -> dict[str, Usage]:
     """Return what the instances of each group use; groups with instances that htools cannot read are left out."""
     data = settle_readable(state).data
     groups = {node.index: homes.get(node.name, data.groups[node.group].name) for node in data.nodes}
     nothing = dict.fromkeys(("memory", "disk", "cpus", "spindles", "spindle_use"), 0)
-    found = {group: Amounts(nothing) for group in groups.values()}
+    found = {group: Usage(nothing) for group in groups.values()}
     for instance in data.instances:
         found[groups[instance.primary]].update(amounts_of(instance))
     return found
 
 
-def amounts_of(instance: Instance) -> Amounts:
+def amounts_of(instance: Instance) -> Usage:
     """Return what an instance uses as the allocator counts it, its disk on each of its nodes."""
     memory, cpus = instance.memory * instance.uses_memory, instance.vcpus * instance.online
     spindles, use = instance.total_spindles or 0, instance.spindle_use
-    return Amounts(memory=memory, disk=instance.disk, cpus=cpus, spindles=spindles, spindle_use=use)
+    return Usage(memory=memory, disk=instance.disk, cpus=cpus, spindles=spindles, spindle_use=use)
 
 
 _RESOURCES: Final = {
@@ -215,13 +215,13 @@ def forecast(report: CapacityReport, loaded: LoadedState, history: History, at: 
         if counted.data.instances and (points := history.points(name, "memory")):
             few += [name] if day_range(points, 0) is None else []
             try:
-                for spec, cause, room in _rooms(item, counted):
+                for size, cause, room in _rooms(item, counted):
                     resource = _RESOURCES.get(cause, "")
                     points = history.points(name, resource) if resource else ()
                     if found := day_range(points, room[resource]):
                         growth, *ends = found
                         days = [round(each, 1) if each <= horizon else None for each in ends]
-                        about = (name, spec, cause.key, resource, room[resource], round(7 * growth, 1))
+                        about = (name, size, cause.key, resource, room[resource], round(7 * growth, 1))
                         sizes.append(SizeForecast(*about, days[0], days[1], days[2], points))
             except GpolicyError as error:
                 notes.append(f"No forecast of group {name}: {error.message}")
@@ -231,11 +231,11 @@ def forecast(report: CapacityReport, loaded: LoadedState, history: History, at: 
     return GrowthReport(round(span, 1), at, round(horizon, 1), tuple(sizes), (*too_few, *notes, *history.notes))
 
 
-def _rooms(item: GroupCapacity, counted: CountedCluster) -> Iterator[tuple[str, Cause, Amounts]]:
+def _rooms(item: GroupCapacity, counted: CountedCluster) -> Iterator[tuple[str, Cause, Usage]]:
     """Yield what refuses each size of a group in the end, and what instances may use more until then."""
     there, states = counted.data.instances, {0: counted.initial}
-    total = sum(map(amounts_of, there), Amounts())
-    mean = Amounts({name: ceil(amount / len(there)) for name, amount in total.items()})
+    total = sum(map(amounts_of, there), Usage())
+    mean = Usage({name: ceil(amount / len(there)) for name, amount in total.items()})
     memory, cpus, disk, spindles = (max(1, mean[name]) for name in ("memory", "cpus", "disk", "spindles"))
     made = counted.instance(Spec(memory, cpus, disk, 1, 1, spindles), max(1, mean["spindle_use"]))
     average = replace(made, ignores_policy=True)
@@ -248,13 +248,13 @@ def _rooms(item: GroupCapacity, counted: CountedCluster) -> Iterator[tuple[str, 
 
     rows = [(one.name, one.fit, counted.largest(one.pair)) for one in item.specs]
     rows.append(("standard", item.standard, counted.instance(item.std, item.std.spindle_use)))
-    for spec, fit, instance in rows:
+    for size, fit, instance in rows:
         if not fit.fits:
-            yield spec, fit.binding.cause, Amounts()
+            yield size, fit.binding.cause, Usage()
             continue
         place = partial(counted.place, instance=instance, limit=1)
         number = bisect_left(range(most), True, key=lambda number: len(place(after(number)).placed) == number)
         final, own = counted.place(after(number), instance), amounts_of(instance)
         rest = len(final.placed) - number  # of a small one some may fit where the average does not
-        room = Amounts({name: number * mean[name] + rest * own[name] for name in own})
-        yield spec, counted.find_binding(final, instance).cause, room
+        room = Usage({name: number * mean[name] + rest * own[name] for name in own})
+        yield size, counted.find_binding(final, instance).cause, room

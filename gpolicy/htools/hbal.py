@@ -36,7 +36,7 @@ _INSTANCE_COLUMNS = (
 
 
 @dataclass(frozen=True, slots=True)
-class _Group:
+class _BalancedGroup:
     """The nodes of one group, and the instances whose primary node is among them."""
 
     name: str
@@ -100,7 +100,7 @@ def _load(options: Options) -> Cluster:
     return cluster
 
 
-def _chosen_group(options: Options, cluster: Cluster, nodes: Mapping[int, Node]) -> _Group:
+def _chosen_group(options: Options, cluster: Cluster, nodes: Mapping[int, Node]) -> _BalancedGroup:
     groups = list(cluster.groups.values())
     if options.group is None:
         populated = {node.facts.group for node in nodes.values()}
@@ -115,14 +115,14 @@ def _chosen_group(options: Options, cluster: Cluster, nodes: Mapping[int, Node])
     own = {index: node for index, node in nodes.items() if node.facts.group == found[0].index}
     instances = {index: item for index, item in cluster.instances.items() if item.primary in own}
     aliases = {index: item.name.removesuffix(cluster.common_suffix) for index, item in instances.items()}
-    return _Group(found[0].name, own, instances, aliases)
+    return _BalancedGroup(found[0].name, own, instances, aliases)
 
 
 def _listed(title: str, names: Sequence[str]) -> str:
     return "".join(f"{line}\n" for line in (title, *(f"  {name}" for name in names)))
 
 
-def _initial_check(group: _Group, options: Options) -> str:
+def _initial_check(group: _BalancedGroup, options: Options) -> str:
     bad = [node for node in group.nodes.values() if node.fails_n1 and not node.facts.offline]
     good = [node for node in group.nodes.values() if not node.fails_n1 or node.facts.offline or _has_nan(node)]
     concerned = {number for node in bad for number in (*node.primaries, *node.secondaries)}
@@ -183,7 +183,7 @@ def _instance_row(nodes: Mapping[int, Node], instance: Instance) -> list[str]:
     ]
 
 
-def _balance(options: Options, group: _Group, movable: frozenset[int], optimum: float) -> list[Balanced]:
+def _balance(options: Options, group: _BalancedGroup, movable: frozenset[int], optimum: float) -> list[Balanced]:
     """Take the moves, and print the line of each at once."""
     given = (
         (options.no_disk_moves, MoveRules.NO_DISK_MOVES),
@@ -204,7 +204,7 @@ def _balance(options: Options, group: _Group, movable: frozenset[int], optimum: 
     return moves
 
 
-def _move_line(group: _Group, number: int, done: Balanced) -> str:
+def _move_line(group: _BalancedGroup, number: int, done: Balanced) -> str:
     """Return the line of move `number`, in columns as wide as the longest names of the group."""
 
     def alias(index: int) -> str:
@@ -228,7 +228,7 @@ def _move_line(group: _Group, number: int, done: Balanced) -> str:
     return f"  {number:3d}. {name} {old} => {new} {fixed(done.score, 8):>12} a={what}\n"
 
 
-def _finish(options: Options, cluster: Cluster, group: _Group, moves: Sequence[Balanced]) -> None:
+def _finish(options: Options, cluster: Cluster, group: _BalancedGroup, moves: Sequence[Balanced]) -> None:
     """Print what the moves achieve, the commands and the tables, and save the state."""
     write = sys.stdout.write
     nodes = moves[-1].nodes if moves else group.nodes
@@ -253,7 +253,7 @@ def _finish(options: Options, cluster: Cluster, group: _Group, moves: Sequence[B
         raise InputError("hbal: Execution of commands possible only on LUXI")
 
 
-def _write_commands(name: str, group: _Group, moves: Sequence[Balanced], *, only_first: bool) -> None:
+def _write_commands(name: str, group: _BalancedGroup, moves: Sequence[Balanced], *, only_first: bool) -> None:
     """Write the commands of the moves into the file `name`; `-` prints them."""
     sets = job_sets(moves, touched_nodes)[: 1 if only_first else None]
     lines = command_lines(sets, group.aliases, group.nodes, script=name != "-")

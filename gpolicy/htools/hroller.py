@@ -33,16 +33,16 @@ if TYPE_CHECKING:
 
 Graph = Mapping[int, Sequence[int]]
 Colours = Mapping[int, int]
-Found = list[tuple[str, list[list[int]]]]
+Colourings = list[tuple[str, list[list[int]]]]
 
 
-def colour_nodes(graph: Graph) -> Found:
+def colour_nodes(graph: Graph) -> Colourings:
     """Return the names of the three algorithms and the vertices of each colour, ascending; fewer colours come first."""
     found = [(name, _by_colour(colour(graph))) for name, colour in _ALGORITHMS.items()]
     return sorted(found, key=lambda result: len(result[1]))
 
 
-def fewest_colours(found: Found) -> list[list[int]]:
+def fewest_colours(found: Colourings) -> list[list[int]]:
     """Return what counts for hroller: of the algorithms with as few colours as the first one, the last one's."""
     return [colours for _, colours in found if len(colours) == len(found[0][1])][-1]
 
@@ -122,7 +122,7 @@ def split_groups(
     full_evacuation: bool,
 ) -> list[RebootGroup]:
     """Return the groups in parts that can be emptied. Raises InputError if one node cannot."""
-    state = _State(nodes, instances)
+    state = _ChangingCluster(nodes, instances)
     parts: list[tuple[Sequence[int], list[Change]]] = [(group, []) for group in groups]
     if not ignore_non_redundant:
         message = "Not enough capacity to move non-redundant instances"
@@ -138,7 +138,7 @@ def _primary_need(instance: Instance) -> tuple[float, float]:
     return instance.memory if instance.uses_memory else 0, instance.disk if instance.template.local else _NONE
 
 
-class _State:
+class _ChangingCluster:
     """Nodes and instances while they change, and the changes so far, which can be taken back."""
 
     def __init__(self, nodes: Mapping[int, Node], instances: Mapping[int, Instance]) -> None:
@@ -393,7 +393,7 @@ def find_conflicts(
     return {index: others[::-1] for index, others in graph.items()}
 
 
-def _comparison(found: Found) -> str:
+def _comparison(found: Colourings) -> str:
     """Return the number and sizes of the colours of each algorithm, the fewest first."""
     text = ""
     before = 0

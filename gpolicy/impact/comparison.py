@@ -18,7 +18,7 @@ from gpolicy.analysis import violations
 from gpolicy.analysis.basis import Settled
 from gpolicy.analysis.counted_cluster import CountedCluster
 from gpolicy.analysis.loaded_state import LoadedState, load_state
-from gpolicy.analysis.side_by_side import Counted, each_cluster
+from gpolicy.analysis.side_by_side import Result, each_cluster
 from gpolicy.analysis.size_words import PairNames
 from gpolicy.cluster.state import ClusterState, LiveInstance
 from gpolicy.ganeti.vocabulary import Path, Value
@@ -128,8 +128,8 @@ def _load_sides(compared: Sides, *, like: Sequence[CountedCluster] = (), resourc
 
 
 def measure_sides(
-    sides: Sequence[CountedSides], measure: Callable[[CountedCluster, str], Counted]
-) -> list[tuple[Counted | None, Counted | None]]:
+    sides: Sequence[CountedSides], measure: Callable[[CountedCluster, str], Result]
+) -> list[tuple[Result | None, Result | None]]:
     """Return what `measure` says of both sides; it is given a title. What is the same is measured once."""
     titles: dict[CountedCluster, str] = {}
     for item in sides:
@@ -138,7 +138,7 @@ def measure_sides(
                 titles.setdefault(cluster, f"{f'group {name}' if name else 'the whole cluster'}, {when}: ")
     found = each_cluster(titles, measure)
 
-    def of(cluster: CountedCluster | None) -> Counted | None:
+    def of(cluster: CountedCluster | None) -> Result | None:
         return None if cluster is None else found[cluster]
 
     return [(of(item.before), of(item.after)) for item in sides]

@@ -11,7 +11,7 @@ from gpolicy.policy.model import ClusterPolicy, Declared, GroupPolicy, Hardware,
 from gpolicy.policy.source_file import ALIAS_BOMB, EXTENDS_CONFLICT, EXTENDS_CYCLE, YamlDocument
 
 Object = TypeVar("Object", bound=Declared)
-Values = TypeVar("Values", bound=Declared | Hardware)
+_WithLeaves = TypeVar("_WithLeaves", bound=Declared | Hardware)
 FindBase = Callable[[Declared, Located[str]], Declared | YamlDocument | None]
 """Returns the object that an `extends` entry names, its document if that is broken, or None if there is neither."""
 
@@ -185,7 +185,7 @@ def _merge(declared: Object, bases: list[Object], report: Callable[[Finding], No
     return _filled(declared, bases[::-1], leaves=whole)
 
 
-def _filled(own: Values, bases: list[Values], **found: Any) -> Values:
+def _filled(own: _WithLeaves, bases: list[_WithLeaves], **found: Any) -> _WithLeaves:
     """Return `own` with what is `found`, and with the values of its bases, the nearest first.
 
     In mappings of settings by key, else where its own is not written. What is the same as in a base is the same object.

@@ -28,7 +28,7 @@ from gpolicy.printable import some
 LARGEST_SNAPSHOT = 64 * 1024**2
 """Bytes of a snapshot that a test reads."""
 
-_Named = TypeVar("_Named", GroupPolicy, NodeSetPolicy)
+_NamedObject = TypeVar("_NamedObject", GroupPolicy, NodeSetPolicy)
 _Given = TypeVar("_Given", bound=Guard | Scenario)
 
 _MOST_EXTENDED: Final = 100  # files in which a base without a file is looked for
@@ -127,8 +127,8 @@ class _Loader:
             self._findings.append(source_file.UNKNOWN_SNAPSHOT.finding(message, named.span, hint=hint, missing=message))
         return replace(scenario, stage=replace(scenario.stage, snapshot=Located(str(path), named.span)))
 
-    def _by_name(self, objects: list[_Named]) -> dict[str, _Named]:
-        result: dict[str, _Named] = {}
+    def _by_name(self, objects: list[_NamedObject]) -> dict[str, _NamedObject]:
+        result: dict[str, _NamedObject] = {}
         for declared in objects:
             first = result.setdefault(declared.name, declared)
             elsewhere = self._separate and declared.document.file != first.document.file

@@ -174,7 +174,7 @@ class RedundancyQuestion:
 
 
 @dataclass(frozen=True, slots=True)
-class Number:
+class ExpectedNumber:
     """A number that must lie within bounds, both included."""
 
     least: int | None
@@ -193,7 +193,7 @@ class Number:
         return " and ".join(parts)
 
 
-ExpectedValue = bool | str | Number | tuple[str, ...] | tuple[tuple[str, str], ...]
+ExpectedValue = bool | str | ExpectedNumber | tuple[str, ...] | tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)

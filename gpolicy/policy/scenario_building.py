@@ -25,11 +25,11 @@ _FIELDS: Final = {
 
 def build_scenarios(document: YamlDocument, report: TellFinding) -> Iterator[scenario.Scenario]:
     """Yield the tests of a document; findings about values go to `report`."""
-    builder = _Builder(document, report)
+    builder = _ScenarioBuilder(document, report)
     yield from (builder.build(written, ("tests", index)) for index, written in enumerate(document.root["tests"]))
 
 
-class _Builder(DocumentReader):
+class _ScenarioBuilder(DocumentReader):
     def build(self, written: dict[str, Any], at: Pointer) -> scenario.Scenario:
         action = next(item for item in scenario.Action if item.value in written)
         question, place = written[action.value], (*at, action.value)
@@ -242,21 +242,21 @@ class _Builder(DocumentReader):
             wanted = tuple(value)
         elif path[-1] == "disk_left" and not isinstance(value, bool):
             size = self._mib(value, at)
-            wanted = scenario.Number(size, size)
+            wanted = scenario.ExpectedNumber(size, size)
         else:
             wanted = value if isinstance(value, bool | str) else self._number(value, at)
         return scenario.Expectation(path, wanted, self.at(at))
 
-    def _number(self, value: Any, at: Pointer) -> scenario.Number:
+    def _number(self, value: Any, at: Pointer) -> scenario.ExpectedNumber:
         if not isinstance(value, dict):
-            return scenario.Number(int(value), int(value))
+            return scenario.ExpectedNumber(int(value), int(value))
         exactly = _count(value, "exactly")
         least, most = _count(value, "at_least"), _count(value, "at_most")
         if exactly is not None and (least is not None or most is not None):
             self.wrong("exactly stands alone: no at_least or at_most beside it", at)
         if least is not None and most is not None and least > most:
             self.wrong(f"no number is at least {least} and at most {most}", at)
-        return scenario.Number(least, most) if exactly is None else scenario.Number(exactly, exactly)
+        return scenario.ExpectedNumber(least, most) if exactly is None else scenario.ExpectedNumber(exactly, exactly)
 
     # --- values ----------------------------------------------------------------------------------------------------
 

@@ -54,7 +54,7 @@ def _explained(document: YamlDocument) -> list[Finding]:
     for error in everything:
         if any(tuple(error.absolute_path)[: len(pointer)] == pointer for pointer in (*unclear, *explained)):
             continue
-        for finding in _Fault(error, document).explain():
+        for finding in _SchemaFault(error, document).explain():
             findings[finding.sort_key()] = finding
             if len(findings) == _MOST_FINDINGS:
                 return list(findings.values())
@@ -126,7 +126,7 @@ _PARAMETERS_OF: Final = {
 }
 
 
-class _Fault:
+class _SchemaFault:
     """One error of the validator, with its place in the document."""
 
     def __init__(self, error: ValidationError, document: YamlDocument) -> None:
@@ -188,7 +188,7 @@ class _Fault:
             yield self._wrong_value(place_name(pointer))
             return
         for branch in meant:
-            yield from _Fault(branch, self._document).explain()
+            yield from _SchemaFault(branch, self._document).explain()
 
     def _unknown_key(self, key: str, meant: str | None) -> Finding:
         """Return the finding of an unknown key, a slip of `meant`; keys that lack one key above are one mistake."""

@@ -27,7 +27,7 @@ _ODD_SPACE: Final = re.compile(r"([ -]*)([\w.-]{1,64}):[^\S \t]")
 
 
 @dataclass(frozen=True, slots=True)
-class _Stop:
+class _ParserStop:
     """Where the parser stopped, what it was reading (`context`), and the place where that began."""
 
     source: SourceFile
@@ -70,7 +70,7 @@ def syntax_finding(error: MarkedYAMLError, source: SourceFile) -> Finding:
     mark = error.problem_mark or error.context_mark
     begin = error.context_mark or mark
     place = (mark.line + 1, mark.column + 1) if mark else (1, 1)
-    stop = _Stop(source, error.context or "", *place, (begin.line + 1, begin.column + 1) if begin else place)
+    stop = _ParserStop(source, error.context or "", *place, (begin.line + 1, begin.column + 1) if begin else place)
     given = f"{error.problem or ''}; {stop.context}"
     said = next((said for fits, explain in _TABLE if fits in given and (said := explain(stop)) is not None), None)
     if said is None:
@@ -95,10 +95,10 @@ def _word(text: str) -> str:
     return re.split(r"[,\[\]{}]|\s#|:\s", text, maxsplit=1)[0].strip()
 
 
-def _begins(letter: str, what: str) -> Callable[[_Stop], _Mistake | None]:
+def _begins(letter: str, what: str) -> Callable[[_ParserStop], _Mistake | None]:
     """Return the explanation of a character that has a meaning of its own at the beginning of a text."""
 
-    def explain(stop: _Stop) -> _Mistake | None:
+    def explain(stop: _ParserStop) -> _Mistake | None:
         rest = stop.begun
         if not rest.startswith(letter):
             return None
@@ -110,7 +110,7 @@ def _begins(letter: str, what: str) -> Callable[[_Stop], _Mistake | None]:
     return explain
 
 
-def _reserved(stop: _Stop) -> _Mistake | None:
+def _reserved(stop: _ParserStop) -> _Mistake | None:
     letter = stop.after[:1]
     if letter == "\t":
         return _tab(stop)
@@ -120,27 +120,27 @@ def _reserved(stop: _Stop) -> _Mistake | None:
     return _Mistake(f"unquoted text cannot begin with {shown}", hint) if letter in {*"@`%,]}"} else None
 
 
-def _tab(_stop: _Stop) -> _Mistake:
+def _tab(_stop: _ParserStop) -> _Mistake:
     return _Mistake("a tab: YAML indents with spaces only", "write spaces in its place")
 
 
-def _directive(stop: _Stop) -> _Mistake:
+def _directive(stop: _ParserStop) -> _Mistake:
     hint = f"quote the text, or begin a comment with `#`: # {stop.begun.strip()[:_SHOWN]}"
     return _Mistake("a line that begins with `%` is a directive to YAML", hint, stop.begin)
 
 
-def _block_text(stop: _Stop) -> _Mistake | None:
+def _block_text(stop: _ParserStop) -> _Mistake | None:
     hint = f"quote the value: {_in_quotes(stop.begun)}; or begin the text on the next line"
     return _Mistake(f"an unquoted `{stop.begun[:1]}` begins a text on the lines below", hint, stop.begin)
 
 
-def _never_closed_quote(stop: _Stop) -> _Mistake:
+def _never_closed_quote(stop: _ParserStop) -> _Mistake:
     letter = stop.begun[:1]
     hint = f"write `{letter}` at the end of the text, or leave both quotes out"
     return _Mistake(f"the quote `{letter}` that opens here is never closed", hint, stop.begin)
 
 
-def _escape(stop: _Stop) -> _Mistake:
+def _escape(stop: _ParserStop) -> _Mistake:
     pair = stop.source.line(stop.line)[stop.column - 2 : stop.column] or "\\"
     if not pair.startswith("\\"):
         pair = stop.after[:2]
@@ -148,7 +148,7 @@ def _escape(stop: _Stop) -> _Mistake:
     return _Mistake(f"`{pair}` means nothing between double quotes, where `\\` begins an escape", hint)
 
 
-def _behind_value(stop: _Stop) -> _Mistake | None:
+def _behind_value(stop: _ParserStop) -> _Mistake | None:
     """Explain text after a value that is complete: closed quotes or brackets."""
     before = stop.before.rstrip()
     last = before[-1:]
@@ -164,7 +164,7 @@ def _behind_value(stop: _Stop) -> _Mistake | None:
     return None
 
 
-def _brackets(stop: _Stop) -> _Mistake | None:
+def _brackets(stop: _ParserStop) -> _Mistake | None:
     opening = stop.begun[:1]
     closing = {"[": "]", "{": "}"}.get(opening)
     if closing is None:
@@ -201,7 +201,7 @@ def _without_space(line: int, text: str) -> _Mistake | None:
     return _Mistake("there is no space after the colon, so this is no key", hint, (line, found.end(2) + 1))
 
 
-def _second_colon(stop: _Stop) -> _Mistake | None:
+def _second_colon(stop: _ParserStop) -> _Mistake | None:
     """Explain a colon where no key can end."""
     before = stop.before
     key = re.match(r"\s*+(?:-\s++)*+([^:\s]{1,64}|\"[^\"]*\"|'[^']*'):\s+", before)
@@ -231,7 +231,7 @@ def _opens(line: str, indent: int) -> bool:
     return _indent(line) >= indent and re.fullmatch(r"[^#]*:\s*(?:\s#.*)?", line) is not None
 
 
-def _last_colon(stop: _Stop) -> _Mistake | None:
+def _last_colon(stop: _ParserStop) -> _Mistake | None:
     word = re.match(r"[^][{},\s]+:(?=[][{},\s]|$)", stop.begun)
     if word is None:
         return None
@@ -243,7 +243,7 @@ def _without_comment(text: str) -> str:
     return re.split(r"\s#", text, maxsplit=1)[0]
 
 
-def _key_without_colon(stop: _Stop) -> _Mistake | None:
+def _key_without_colon(stop: _ParserStop) -> _Mistake | None:
     line, column = stop.begin
     if said := _without_space(line, stop.source.line(line)[:_LOOKED_AT]):
         return said
@@ -254,7 +254,7 @@ def _key_without_colon(stop: _Stop) -> _Mistake | None:
     return _Mistake("there is no colon after the key", hint, (line, column + len(word)))
 
 
-def _among_keys(stop: _Stop) -> _Mistake | None:
+def _among_keys(stop: _ParserStop) -> _Mistake | None:
     """Explain a line that does not continue its mapping or list."""
     if stop.before.strip() and not stop.before.strip().startswith("-"):
         return None
@@ -272,12 +272,12 @@ def _among_keys(stop: _Stop) -> _Mistake | None:
     return _Mistake(what, f"indent it like {like}")
 
 
-def _list_in_line(stop: _Stop) -> _Mistake:
+def _list_in_line(stop: _ParserStop) -> _Mistake:
     hint = f"write `[{stop.after.removeprefix('-').strip()[:_SHOWN]}]`, or begin the list on the next line"
     return _Mistake("a list with `-` cannot begin on the line of its key", hint)
 
 
-def _conflict(stop: _Stop) -> _Mistake | None:
+def _conflict(stop: _ParserStop) -> _Mistake | None:
     for number in (stop.begin[0], stop.line, stop.line - 1):
         if _CONFLICT.match(stop.source.line(number)[:_LOOKED_AT]):
             hint = "resolve the conflict, then take out the lines with `<<<<<<<`, `=======` and `>>>>>>>`"
@@ -285,21 +285,21 @@ def _conflict(stop: _Stop) -> _Mistake | None:
     return None
 
 
-def _byte_order_mark(stop: _Stop) -> _Mistake | None:
+def _byte_order_mark(stop: _ParserStop) -> _Mistake | None:
     if "\ufeff" not in stop.before[-1:] + stop.after[:1]:
         return None
     hint = "take it out; an editor may not show it. It is left where files were joined"
     return _Mistake("a byte order mark (U+FEFF) stands within the file", hint)
 
 
-def _document(stop: _Stop) -> _Mistake:
+def _document(stop: _ParserStop) -> _Mistake:
     number, above = stop.line_above(stop.line)
     if above.startswith("%"):
         return _Mistake("a directive needs a line `---` below it", f"write `---` after line {number}", (number, 1))
     return _Mistake("text follows the end of a document", "begin the next document with a line `---`")
 
 
-_TABLE: Final[tuple[tuple[str, Callable[[_Stop], _Mistake | None]], ...]] = (
+_TABLE: Final[tuple[tuple[str, Callable[[_ParserStop], _Mistake | None]], ...]] = (
     ("", _conflict),
     ("", _byte_order_mark),
     ("scanning an alias", _begins("*", "an alias, which repeats another value")),

@@ -60,7 +60,7 @@ def read_yaml(text: str, file: str) -> SourceFile:
         hint = "split it into several files"
         source.findings.append(source_file.ALIAS_BOMB.finding(message, Span(file, 1, 1, 1, 1), hint=hint))
         return source
-    reader = _Reader(source)
+    reader = _YamlReader(source)
     try:
         next_event = _LOADER(text).get_event
         event = next_event()
@@ -119,7 +119,7 @@ class _Open:
         self.key, self.dropped = None, False
 
 
-class _Reader:
+class _YamlReader:
     def __init__(self, source: SourceFile) -> None:
         self.full = False
         self._source = source

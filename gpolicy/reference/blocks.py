@@ -79,11 +79,11 @@ class PageTable:
         return tuple(column for column in range(len(self.head)) if any(row[column] for row in self.rows))
 
 
-Block = Heading | str | PageListing | PageTable
+PageBlock = Heading | str | PageListing | PageTable
 """A text is a paragraph."""
 
 
-def plain(blocks: Iterable[Block]) -> str:
+def plain(blocks: Iterable[PageBlock]) -> str:
     """Return the text of blocks."""
     return "\n\n".join(_block(block) for block in blocks) + "\n"
 
@@ -97,7 +97,7 @@ def filled(text: str, indent: str = "", first: str | None = None) -> str:
     return wrapped or first.rstrip()
 
 
-def _block(block: Block) -> str:
+def _block(block: PageBlock) -> str:
     match block:
         case Heading(title, _):
             return title
@@ -248,7 +248,7 @@ def key_type(key: DocumentKey) -> str:
     return type_words(key.schema, lambda name: _DEFINITIONS.get(name, "mapping"))
 
 
-def key_blocks(places: tuple[DocumentKey, ...]) -> Iterator[Block]:
+def key_blocks(places: tuple[DocumentKey, ...]) -> Iterator[PageBlock]:
     """Yield what there is to say of a key that stands at these places."""
     key = places[0]
     yield key.text
@@ -300,7 +300,7 @@ def releases(parameter: Parameter) -> str:
     )
 
 
-def kind_blocks(kind: str) -> Iterator[Block]:
+def kind_blocks(kind: str) -> Iterator[PageBlock]:
     """Yield what there is to say of a kind of document below its title."""
     yield kind_summary(kind)
     yield PageListing(conformance.example_document(kind), "yaml")

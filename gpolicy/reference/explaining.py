@@ -19,7 +19,7 @@ from gpolicy.guessing import closest
 from gpolicy.policy.kinds import BUILT_IN, KINDS, Guard, HouseRule
 from gpolicy.policy.model import Declared, Leaf, Policy
 from gpolicy.reference import blocks
-from gpolicy.reference.blocks import Block, Heading, PageListing, PageTable, plain
+from gpolicy.reference.blocks import Heading, PageBlock, PageListing, PageTable, plain
 from gpolicy.reference.keys import ITEM, NAME, SETTINGS, DocumentKey, all_keys
 
 VARIABLES: Final[dict[str, str]] = read_data("reference.toml")["variables"]
@@ -47,7 +47,7 @@ _MORE: Final = (
 _NO_OVERRIDE: Final = "Nothing overrides it: Ganeti would refuse the step half-way."
 
 
-def rule_blocks(info: RuleInfo) -> Iterator[Block]:
+def rule_blocks(info: RuleInfo) -> Iterator[PageBlock]:
     """Yield what there is to say of a rule below its title."""
     text = info.text
     yield text.summary
@@ -94,7 +94,7 @@ class Meaning:
     address: str
     sort: str
     summary: str
-    blocks: Callable[[], Iterable[Block]]
+    blocks: Callable[[], Iterable[PageBlock]]
 
 
 def explain(word: str | None, verbs: Iterable[str] = (), terms: Mapping[str, str] = MappingProxyType({})) -> str:
@@ -117,7 +117,7 @@ def explain(word: str | None, verbs: Iterable[str] = (), terms: Mapping[str, str
     return plain(_addresses(f"{word} has several meanings. Give `gpolicy explain` one of these names:", found))
 
 
-def _addresses(title: str, found: Iterable[Meaning]) -> list[Block]:
+def _addresses(title: str, found: Iterable[Meaning]) -> list[PageBlock]:
     rows: dict[tuple[str, str], list[str]] = {}
     for item in found:
         rows.setdefault((item.address, item.sort), []).append(blocks.first_sentence(item.summary))
@@ -125,7 +125,7 @@ def _addresses(title: str, found: Iterable[Meaning]) -> list[Block]:
     return [title, table]
 
 
-def _concept(word: str, terms: Mapping[str, str], found: Iterable[Meaning]) -> list[Block] | None:
+def _concept(word: str, terms: Mapping[str, str], found: Iterable[Meaning]) -> list[PageBlock] | None:
     """Return what a word of reports means, where else it is at most the end of the names of keys."""
     term = next((term for term in terms if fnmatchcase(_same(word), _same(term))), None)
     if term is None or not all(item.sort.startswith("key") and item.address != word for item in found):
@@ -137,7 +137,7 @@ def explain_guard(guard: Guard) -> str:
     """Return what there is to say of a guard that a policy declares."""
     where = str(guard.name.span)
     key = f"Guards.guards.{guard.measure}"
-    said: list[Block] = [Heading(f"{guard.name.value} (guard of this policy)")]
+    said: list[PageBlock] = [Heading(f"{guard.name.value} (guard of this policy)")]
     said += [item.summary for item in _of_keys(key, _same)]
     facts = (
         ("limit", f"{guard.measure} {guard.shown_limit}"),
@@ -159,7 +159,7 @@ def specs_of(policy: Policy) -> Iterator[tuple[str, Declared, Leaf]]:
 
 def explain_spec(name: str, policies: Iterable[Policy]) -> str:
     """Return what there is to say of the sizes of this name that policies declare."""
-    said: list[Block] = [
+    said: list[PageBlock] = [
         Heading(f"{name} (size of this policy)"),
         "A minimum and a maximum. Each instance of the object must lie in one of its sizes.",
     ]

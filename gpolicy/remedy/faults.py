@@ -138,14 +138,14 @@ class Layout:
                 break
             changed |= layout._changed
         lost = self._concerned_by(changed)
-        groups: dict[int, _Group] = {}
+        groups: dict[int, _GroupLosses] = {}
         for index in sorted(lost | known.keys()):
             group = self.nodes[index].facts.group
             if index not in lost:
                 yield index, known[index]
             elif group not in self.unprotected:
                 if group not in groups:
-                    groups[group] = _Group(self, group)
+                    groups[group] = _GroupLosses(self, group)
                 if homeless := groups[group].lose(index):
                     yield index, homeless
 
@@ -162,7 +162,7 @@ class Layout:
         return found & self.nodes.keys()
 
 
-class _Group:
+class _GroupLosses:
     """The losses of the nodes of one group: most are surely absorbed, the others are simulated."""
 
     def __init__(self, layout: Layout, group: int) -> None:

@@ -23,7 +23,7 @@ _FROM_PRIMARY = (MoveKind.REPLACE_SECONDARY, MoveKind.REPLACE_AND_FAILOVER)
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
+class TriedMove:
     """A move that its nodes take: what it ends, and the disk (MiB) that it copies."""
 
     move: InstanceMove
@@ -60,7 +60,7 @@ class Movers:
         else:
             yield from possible_moves(near, item, ANY_MOVE)
 
-    def try_move(self, layout: Layout, move: InstanceMove) -> Trial | FailReason:
+    def try_move(self, layout: Layout, move: InstanceMove) -> TriedMove | FailReason:
         """Return what a move does, or why its nodes do not take the instance."""
         old = move.instance
         if old.primary in self.silent and move.kind in _FROM_PRIMARY:
@@ -79,7 +79,7 @@ class Movers:
             elsewhere = facts.group != layout.nodes[old.primary].facts.group
             if elsewhere and check_ipolicy(facts.policy, old, exclusive=facts.exclusive) is not None:
                 return FailReason.DISK_COUNT  # stands for any reason of the policy
-        return Trial(move, moved, gain_of(layout, self.places, old, moved), copied_by(move))
+        return TriedMove(move, moved, gain_of(layout, self.places, old, moved), copied_by(move))
 
     def most_units(self, layout: Layout, item: Instance) -> int:
         """Return how many units a move of an instance can end at most."""
@@ -88,7 +88,7 @@ class Movers:
         tags = sum(len(layout.tagged[tag][place]) > 1 for tag in {*item.exclusion_tags} for place in places)
         return self.places.units(item, layout.nodes) + tags + sum(shortage(node) > 0 for node in own)
 
-    def is_safe(self, layout: Layout, trial: Trial) -> bool:
+    def is_safe(self, layout: Layout, trial: TriedMove) -> bool:
         """Whether N+1 is no worse than before after each part of a move: no node newly lacks memory for its mirrored
         instances or lacks more, and no more losses of nodes, with no more instances, cannot be absorbed.
 
@@ -122,7 +122,7 @@ def copied_by(move: InstanceMove) -> int:
     return sum(disk.size for disk in move.instance.disks)
 
 
-def states_during(layout: Layout, trial: Trial) -> Iterator[Layout | None]:
+def states_during(layout: Layout, trial: TriedMove) -> Iterator[Layout | None]:
     """Yield the layout after each job that the move is made of, the last one included; None where one cannot be."""
     parts = {
         MoveKind.REPLACE_AND_FAILOVER: (MoveKind.REPLACE_SECONDARY,),
@@ -168,7 +168,7 @@ class PossibleMove(NamedTuple):
 
 
 @dataclass(slots=True)
-class _Known:
+class _KnownMoves:
     """Moves of one instance, as its own nodes are, and where others with its tags are.
 
     `found` is what each move does, as far as it was tried. `places` are those of the moves to each node.
@@ -178,7 +178,7 @@ class _Known:
     own: tuple[Node | None, ...]
     crowds: tuple[Mapping[str, frozenset[int]], ...]
     moves: tuple[InstanceMove, ...]
-    found: list[Trial | FailReason | None]
+    found: list[TriedMove | FailReason | None]
     places: dict[int, list[int]]
     candidates: list[PossibleMove] | None = None
 
@@ -188,12 +188,12 @@ MovingPart = tuple[int, bool]
 
 
 @dataclass(slots=True)
-class Trials:
+class MoveTrials:
     """What is known of the moves of instances in the layout that was asked for last. `stop` counts each trial."""
 
     movers: Movers
     stop: Stop
-    _known: dict[MovingPart, _Known] = field(default_factory=dict)
+    _known: dict[MovingPart, _KnownMoves] = field(default_factory=dict)
     _nodes: Mapping[int, Node] = field(default_factory=dict)
 
     def candidates(self, layout: Layout, part: MovingPart) -> list[PossibleMove]:
@@ -208,7 +208,7 @@ class Trials:
         """Return a move by its place."""
         return self._known[part].moves[place]
 
-    def at(self, layout: Layout, part: MovingPart, place: int) -> Trial | FailReason:
+    def at(self, layout: Layout, part: MovingPart, place: int) -> TriedMove | FailReason:
         """Return what the move at a place does, or why its nodes do not take the instance."""
         known = self._known[part]
         found = known.found[place]
@@ -217,17 +217,17 @@ class Trials:
             found = known.found[place] = self.movers.try_move(layout, known.moves[place])
         return found
 
-    def all(self, layout: Layout, number: int) -> Iterator[tuple[InstanceMove, Trial | FailReason]]:
+    def all(self, layout: Layout, number: int) -> Iterator[tuple[InstanceMove, TriedMove | FailReason]]:
         """Yield each move of an instance and what it does, or why its nodes do not take the instance."""
         for part in ((number, False), (number, True)):
             for place, move in enumerate(self._of(layout, part).moves):
                 yield move, self.at(layout, part, place)
 
-    def possible(self, layout: Layout, number: int) -> Iterator[Trial]:
+    def possible(self, layout: Layout, number: int) -> Iterator[TriedMove]:
         """Yield the moves of an instance that its nodes take."""
-        return (found for _, found in self.all(layout, number) if isinstance(found, Trial))
+        return (found for _, found in self.all(layout, number) if isinstance(found, TriedMove))
 
-    def _of(self, layout: Layout, part: MovingPart) -> _Known:
+    def _of(self, layout: Layout, part: MovingPart) -> _KnownMoves:
         self._follow(layout)
         number, copying = part
         item = layout.instances[number]
@@ -240,7 +240,7 @@ class Trials:
             moves, places = tuple(found), dict[int, list[int]]()
             for place, move in enumerate(moves):
                 places.setdefault(move.target, []).append(place)
-            known = self._known[part] = _Known(item, own, crowds, moves, [None] * len(moves), places)
+            known = self._known[part] = _KnownMoves(item, own, crowds, moves, [None] * len(moves), places)
         elif not _same(known.own, own) or not _same(known.crowds, crowds):
             known.found = [None] * len(known.moves)
             if not _same(known.crowds, crowds) or any(lack(node) for node in (*known.own, *own) if node):
@@ -261,7 +261,7 @@ class Trials:
                 if lacks and index in known.places:
                     known.candidates = None
 
-    def _judged(self, layout: Layout, known: _Known) -> list[PossibleMove]:
+    def _judged(self, layout: Layout, known: _KnownMoves) -> list[PossibleMove]:
         item, places = known.item, self.movers.places
         now = places.units(item, layout.nodes)
         own = [node for node in known.own if node is not None]

@@ -15,7 +15,7 @@ from gpolicy.allocator.instance_moves import InstanceMove
 from gpolicy.allocator.merge import Cluster
 from gpolicy.analysis.basis import Settled, StateReport, node_uses, origin_of
 from gpolicy.analysis.binding import Cause, of_move
-from gpolicy.analysis.capacity import CapacityReport, GroupCapacity, SpecCapacity
+from gpolicy.analysis.capacity import CapacityReport, GroupCapacity, PairCapacity
 from gpolicy.analysis.health import ExclusionUnsatisfiable, LocationFacts
 from gpolicy.analysis.loaded_state import LoadedState, basis_notes, load_state
 from gpolicy.analysis.shown_score import Score, score_of
@@ -34,7 +34,7 @@ from gpolicy.remedy.moving import Movers, copied_by, why_fixed
 from gpolicy.remedy.room import MOST_WANTED, Hail, MadeRoom, Want, most_that_fit
 from gpolicy.remedy.room_search import RoomSearch, make_room
 from gpolicy.remedy.saved_remedy import Move
-from gpolicy.remedy.search import Moves, Search
+from gpolicy.remedy.search import Moves, RemedySearch
 
 DEFAULT_RATE: Final = 60
 """MiB a second: Ganeti's own `resync-rate` of DRBD."""
@@ -144,7 +144,7 @@ def find_remedy(  # noqa: PLR0913 (one parameter a choice)
     """Return what cures the cluster in `state`. `names` are those of the policy's sizes.
 
     `beginning` is that of the state, where it is known already; else `declared` and `settled` are those of
-    `load_state`. The search ends after a `stop` (`Search` counts the work). `explain`: what is left has its reasons,
+    `load_state`. The search ends after a `stop` (`RemedySearch` counts the work). `explain`: what is left has reasons,
     and sizes are looked for. With `want` the moves make room for wanted instances instead (`gpolicy.remedy.room`).
     Raise GpolicyError if figures of nodes are missing in all groups, RequestError if what is wanted makes no sense on
     this cluster.
@@ -155,7 +155,7 @@ def find_remedy(  # noqa: PLR0913 (one parameter a choice)
     loaded, movers, before = beginning.loaded, beginning.movers, beginning.before
     start = before.layout
     grounds = basis_notes(loaded.settled, loaded.whole.cluster, resource_model=True) if resource_model else []
-    search = Search(start, movers, stop or Stop(), tell)
+    search = RemedySearch(start, movers, stop or Stop(), tell)
     room, explain = None, explain and want is None
     if want is None:
         found = search.find(before)
@@ -377,9 +377,9 @@ def count_after_moves(report: CapacityReport, state: ClusterState, *, resource_m
     left, groups = ENOUGH_WORK, []
     for item in report.groups:
         specs = []
-        for spec in item.specs:
+        for size in item.specs:
             stop = Stop(steps=left // sizes)
-            specs.append(_after_moves(item, spec, beginning, state, stop))
+            specs.append(_after_moves(item, size, beginning, state, stop))
             sizes, left = sizes - 1, max(0, left - stop.spent)
         groups.append(replace(item, specs=tuple(specs)))
     whole = report.cluster
@@ -389,16 +389,16 @@ def count_after_moves(report: CapacityReport, state: ClusterState, *, resource_m
 
 
 def _after_moves(
-    item: GroupCapacity, spec: SpecCapacity, beginning: Beginning, state: ClusterState, stop: Stop
-) -> SpecCapacity:
-    if item.template is None or item.is_closed or spec.fits >= MOST_WANTED:
-        return spec
+    item: GroupCapacity, size: PairCapacity, beginning: Beginning, state: ClusterState, stop: Stop
+) -> PairCapacity:
+    if item.template is None or item.is_closed or size.fits >= MOST_WANTED:
+        return size
     layout, request = beginning.before.layout, PlaceRequest(group=item.group, template=item.template.value)
     try:
-        hail = Hail(beginning.loaded, of_pair(request, spec.pair, "max", state, item.group or ""), layout)
+        hail = Hail(beginning.loaded, of_pair(request, size.pair, "max", state, item.group or ""), layout)
     except GpolicyError:
-        return spec
-    most = min(MOST_WANTED, max(spec.fits, most_that_fit(layout, hail, beginning.movers.fixed)))
-    search = RoomSearch(Search(layout, beginning.movers, stop, silent), beginning.before, hail, most, spec.fits)
-    reached = search.most_reached() if spec.fits < most else 0
-    return replace(spec, after_moves=max(spec.fits, reached), at_most=most)
+        return size
+    most = min(MOST_WANTED, max(size.fits, most_that_fit(layout, hail, beginning.movers.fixed)))
+    search = RoomSearch(RemedySearch(layout, beginning.movers, stop, silent), beginning.before, hail, most, size.fits)
+    reached = search.most_reached() if size.fits < most else 0
+    return replace(size, after_moves=max(size.fits, reached), at_most=most)

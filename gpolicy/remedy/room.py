@@ -126,13 +126,13 @@ def _only(
 
 # --- how many could fit at most -------------------------------------------------------------------------------------
 
-Amounts = tuple[float, ...]
+ResourceVector = tuple[float, ...]
 """Memory and disk (MiB), virtual CPUs and spindles."""
-_NOTHING: Final[Amounts] = (0.0, 0.0, 0.0, 0.0)
+_NOTHING: Final[ResourceVector] = (0.0, 0.0, 0.0, 0.0)
 PLENTY: Final = 2.0**50
 
 
-def use_of(item: Instance, *, exclusive: bool, primary: bool = True) -> Amounts:
+def use_of(item: Instance, *, exclusive: bool, primary: bool = True) -> ResourceVector:
     """Return what an instance takes of its primary node, or of its secondary."""
     spindles = 0.0
     if item.template.local:
@@ -145,7 +145,7 @@ def use_of(item: Instance, *, exclusive: bool, primary: bool = True) -> Amounts:
     )
 
 
-def free_on(node: Node, *, force: bool) -> Amounts:
+def free_on(node: Node, *, force: bool) -> ResourceVector:
     """Return what a node has left for a primary instance; without reserved memory, and soft limits, with `force`."""
     facts = node.facts
     limited = facts.vcpu_ratio >= 0 and not force
@@ -175,7 +175,7 @@ def _most_in_group(layout: Layout, hail: Hail, group: int, fixed: set[int]) -> i
     online = {i: node for i, node in layout.nodes.items() if node.facts.group == group and not node.facts.offline}
     usable, force = set(hail.usable[group]), hail.rules.force
     room = {index: free_on(node, force=force) for index, node in online.items()}
-    moving: dict[int, Amounts] = dict.fromkeys(online, _NOTHING)
+    moving: dict[int, ResourceVector] = dict.fromkeys(online, _NOTHING)
     memory, demand = 0, _NOTHING
     tagged: dict[str, set[int]] = {tag: set() for tag in hail.instance.exclusion_tags if not force}
     for number, item in layout.instances.items():
@@ -213,5 +213,5 @@ def _most_in_group(layout: Layout, hail: Hail, group: int, fixed: set[int]) -> i
     return max(0, int(min(bounds)))
 
 
-def _sum(*amounts: Amounts) -> Amounts:
+def _sum(*amounts: ResourceVector) -> ResourceVector:
     return tuple(map(sum, zip(_NOTHING, *amounts, strict=True)))

@@ -21,9 +21,9 @@ from gpolicy.analysis.size_words import PairNames
 from gpolicy.printable import count
 from gpolicy.progress import until_stopped
 from gpolicy.remedy.faults import Layout
-from gpolicy.remedy.moving import Trial, copied_by
-from gpolicy.remedy.room import PLENTY, Amounts, Hail, MadeRoom, Want, free_on, most_that_fit, use_of
-from gpolicy.remedy.search import Moves, Search, step_of
+from gpolicy.remedy.moving import TriedMove, copied_by
+from gpolicy.remedy.room import PLENTY, Hail, MadeRoom, ResourceVector, Want, free_on, most_that_fit, use_of
+from gpolicy.remedy.search import Moves, RemedySearch, step_of
 
 MOST_NEAR: Final = 4
 """How many nodes, of those that are nearest to taking a wanted instance, lose instances in one step."""
@@ -39,7 +39,7 @@ LONGER: Final = 4
 """How many times as many, as long as no list of moves is found."""
 
 
-_Moves = tuple[InstanceMove, ...]
+_MoveSequence = tuple[InstanceMove, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +55,10 @@ class _Reached:
         return self.copied, len(self.steps)
 
     @property
-    def moves(self) -> _Moves:
+    def moves(self) -> _MoveSequence:
         return tuple(move for move, _ in self.steps)
 
-    def after(self, trial: Trial) -> _Reached:
+    def after(self, trial: TriedMove) -> _Reached:
         layout = self.layout.after(trial.moved)
         return _Reached(layout, (*self.steps, (trial.move, layout)), self.copied + trial.copied)
 
@@ -70,7 +70,7 @@ class RoomSearch:
     It goes on from the layout that seems nearest: by what is copied, and what the missing instances lack.
     """
 
-    search: Search
+    search: RemedySearch
     before: Moves
     hail: Hail
     wanted: int
@@ -113,7 +113,7 @@ class RoomSearch:
 
     def _found(self) -> Iterator[_Reached]:
         """Yield lists of moves that make room, each cheaper than the one before."""
-        queue: list[tuple[float, int, _Reached, Trial | None]] = [(0.0, 0, _Reached(self.start), None)]
+        queue: list[tuple[float, int, _Reached, TriedMove | None]] = [(0.0, 0, _Reached(self.start), None)]
         number = 1
         if not self.now and self.before.faults:
             cured = _Reached(self.start)  # hail may take nothing before what is wrong is cured
@@ -162,14 +162,14 @@ class RoomSearch:
         self._seen[places] = reached.cost
         return True
 
-    def _steps(self, reached: _Reached, lacks: _Lacks) -> Iterator[tuple[float, Trial]]:
+    def _steps(self, reached: _Reached, lacks: _Lacks) -> Iterator[tuple[float, TriedMove]]:
         """Yield the next moves that bring no fault, each with what is lacking after it."""
         for number, targets in self._offers(reached.layout, lacks):
             for move in self.movers.moves(reached.layout, number):
                 if targets is None or move.target in targets:
                     self.stop.spend(1)
                     trial = self.movers.try_move(reached.layout, move)
-                    if isinstance(trial, Trial) and trial.gain.units >= 0:
+                    if isinstance(trial, TriedMove) and trial.gain.units >= 0:
                         yield lacks.after(trial), trial
 
     def _offers(self, layout: Layout, lacks: _Lacks) -> Iterator[tuple[int, set[int] | None]]:
@@ -202,7 +202,7 @@ class RoomSearch:
                 return self._shortened(fewer)
         return found
 
-    def _with_one_for_two(self, moves: _Moves) -> Iterator[_Moves]:
+    def _with_one_for_two(self, moves: _MoveSequence) -> Iterator[_MoveSequence]:
         for first, second in combinations(range(len(moves)), 2):
             number = moves[first].instance.index
             if moves[second].instance.index == number:
@@ -211,7 +211,7 @@ class RoomSearch:
                     if move.target in {moves[first].target, moves[second].target}:
                         yield from ((*others[:place], move, *others[place:]) for place in (first, second - 1))
 
-    def _again(self, moves: _Moves) -> _Reached | None:
+    def _again(self, moves: _MoveSequence) -> _Reached | None:
         """Return what the moves reach from the start; None if one is not possible, does harm, or is not safe."""
         reached = _Reached(self.start)
         for move in moves:
@@ -220,13 +220,13 @@ class RoomSearch:
                 return None
             self.stop.spend(len(self.start.nodes))
             trial = self.movers.try_move(reached.layout, again)
-            after = self._safely(reached, trial) if isinstance(trial, Trial) and trial.gain.units >= 0 else None
+            after = self._safely(reached, trial) if isinstance(trial, TriedMove) and trial.gain.units >= 0 else None
             if after is None:
                 return None
             reached = after
         return reached
 
-    def _safely(self, reached: _Reached, trial: Trial) -> _Reached | None:
+    def _safely(self, reached: _Reached, trial: TriedMove) -> _Reached | None:
         """Return what a move reaches; None if it is not safe, or brings a fault that was not there at the start."""
         self.stop.spend(1 + len(reached.layout.nodes) // 16)
         if not self.movers.is_safe(reached.layout, trial):
@@ -238,7 +238,7 @@ class RoomSearch:
 class _Lacks:
     """What the nodes of a layout lack for wanted instances that are `missing`, beside those that fit (`placed`).
 
-    What a node has left is memory beside what it reserves, `Amounts`, and places for an exclusion tag (one at most).
+    What a node has left is a `ResourceVector`, without reserved memory, and at most one place for an exclusion tag.
     """
 
     def __init__(self, hail: Hail, placed: AllocationState, layout: Layout, usable: set[int], missing: int) -> None:
@@ -254,7 +254,7 @@ class _Lacks:
         }
         self._left = {index: self._left_on(layout.nodes[index]) for index in self._online}
         memory, disk, cpus, spindles = use_of(hail.instance, exclusive=hail.exclusive)
-        self._needs: list[Amounts] = [(memory, 0, disk, cpus, spindles, bool(hail.instance.exclusion_tags))]
+        self._needs: list[ResourceVector] = [(memory, 0, disk, cpus, spindles, bool(hail.instance.exclusion_tags))]
         if hail.mirrored:
             self._needs.append((0, memory, disk, 0, spindles, 0))
         lacks = [{index: _short(self._left[index], need) for index in usable} for need in self._needs]
@@ -264,13 +264,13 @@ class _Lacks:
         crowded = placed.failures[FailReason.N1] > 0  # a lost node that is less full finds homes more easily
         self._fullest = sorted(self._online, key=lambda index: -layout.nodes[index].instance_memory)[: 4 * crowded]
 
-    def _kept(self, node: Node) -> Amounts:
+    def _kept(self, node: Node) -> ResourceVector:
         force, tags = self._hail.rules.force, self._hail.instance.exclusion_tags
         memory, *others = free_on(node, force=force)
         held = 0 if force else sum(node.exclusion_tags.get(tag, 0) for tag in tags)
         return memory - (0 if force else node.reserved_memory), memory, *others, 1 - held
 
-    def _left_on(self, node: Node) -> Amounts:
+    def _left_on(self, node: Node) -> ResourceVector:
         left, taken = self._kept(node), self._taken.get(node.index)
         return left if taken is None else _less(left, taken)
 
@@ -287,7 +287,7 @@ class _Lacks:
         lacks = [(_short(self._left[i], need), i in self._best[0], self._left[i][1], i) for i in others]
         return [(lack, index) for lack, _, _, index in nsmallest(MOST_TARGETS, lacks)]
 
-    def after(self, trial: Trial) -> float:
+    def after(self, trial: TriedMove) -> float:
         """Return what the missing instances lack after a move, as shares of what they need."""
         changed = {index: self._left_on(node) for index, node in trial.moved.changed.items() if index in self._usable}
         left = self._left | changed if changed else dict(self._left)
@@ -310,12 +310,12 @@ class _Lacks:
             total += max(after.values()) / max(1, *used.values()) - 1
         return total
 
-    def _look(self, index: int, left: Mapping[int, Amounts], lacks: list[dict[int, float]]) -> None:
+    def _look(self, index: int, left: Mapping[int, ResourceVector], lacks: list[dict[int, float]]) -> None:
         for need, lack in zip(self._needs, lacks, strict=True):
             lack[index] = _short(left[index], need)
 
     def _pair(
-        self, left: Mapping[int, Amounts], lacks: list[dict[int, float]], changed: Mapping[int, Node]
+        self, left: Mapping[int, ResourceVector], lacks: list[dict[int, float]], changed: Mapping[int, Node]
     ) -> tuple[float, tuple[int, ...], int]:
         """Return what lacks least: how much, the node, or the two of a group, and what the second reserves then."""
         firsts, *others = ([(lack[i], i) for i in nsmallest(4, lack, key=lack.__getitem__)] for lack in lacks)
@@ -333,17 +333,17 @@ class _Lacks:
         return best
 
 
-def _less(these: Amounts, those: Amounts) -> Amounts:
+def _less(these: ResourceVector, those: ResourceVector) -> ResourceVector:
     return tuple(one - other for one, other in zip(these, those, strict=True))
 
 
-def _short(left: Amounts, need: Amounts) -> float:
+def _short(left: ResourceVector, need: ResourceVector) -> float:
     """Return how much is missing, as shares of what is needed."""
     return sum((much - there) / much for there, much in zip(left, need, strict=True) if there < much and much)
 
 
 def make_room(
-    search: Search, before: Moves, loaded: LoadedState, want: Want, names: PairNames
+    search: RemedySearch, before: Moves, loaded: LoadedState, want: Want, names: PairNames
 ) -> tuple[Moves, MadeRoom]:
     """Return the cheapest moves that make room for what is wanted, and how much room; `names` are those of sizes.
 

@@ -29,7 +29,7 @@ _MORE: Final = "Add --details to see all of it."
 
 
 @dataclass(slots=True)
-class _Block:
+class _BriefBlock:
     """A heading, and rows of lines; `of` is the word for several of them, `in_all` how many there are.
 
     With fewer than `least` rows it is not worth its lines; then `instead` is one line that stands for it.
@@ -63,11 +63,11 @@ class _Block:
 
 def render(full: answer.Answer, display: Display) -> str:
     """Return the answer as text of at most `LINES` lines of `COLUMNS` columns; `display.quiet`: the verdict only."""
-    writer = _Writer(full, display)
+    writer = _BriefWriter(full, display)
     return as_text(writer.verdict() if display.quiet else writer.lines())
 
 
-class _Writer:
+class _BriefWriter:
     def __init__(self, full: answer.Answer, display: Display) -> None:
         self.answer, self.paint = full, Painter(display.colour)
         self.width = min(display.width or COLUMNS, COLUMNS)
@@ -118,7 +118,7 @@ class _Writer:
             value = self.paint(figure.tone, f"{printable(figure.value):<{values}}")
             yield f"{head}{value}  {printable(figure.first_clauses(room))}".rstrip()
 
-    def blocks(self, section: answer.Section, room: int) -> Iterator[_Block]:
+    def blocks(self, section: answer.Section, room: int) -> Iterator[_BriefBlock]:
         """Yield what the short answer has of a section: what a reader looks for first."""
         for number, part in enumerate(section.parts):
             match part:
@@ -133,7 +133,7 @@ class _Writer:
                 case answer.Findings() if not number:
                     yield self.findings(part)
 
-    def table(self, title: str, table: answer.Table) -> _Block:
+    def table(self, title: str, table: answer.Table) -> _BriefBlock:
         """Return the first rows of a table, without its columns `aside`."""
         shown = table.short
         rows = [[self.cell(cell) for cell in row] for row in shown.rows]
@@ -149,7 +149,7 @@ class _Writer:
         above += [] if table.last_apart else _indented(head)
         lines = [[*_indented(row), *below] for row, below in zip(body, apart, strict=True)]
         instead = f"{self.paint(Tone.STRONG, title)}: {table.amount}" if title else ""
-        return _Block(above, lines, table.of, len(table), instead=instead)
+        return _BriefBlock(above, lines, table.of, len(table), instead=instead)
 
     def cell(self, cell: answer.Cell) -> str:
         """Return a cell as text; names of the cluster's own domain without it."""
@@ -158,7 +158,7 @@ class _Writer:
         text = self.short(answer.plain_text(cell, _MOST_NAMES))
         return text if " " in text else clipped(text, _LONGEST_WORD)
 
-    def changes(self, section: answer.Section, part: answer.Entries, room: int) -> _Block:
+    def changes(self, section: answer.Section, part: answer.Entries, room: int) -> _BriefBlock:
         """Return changes: with the lines below them, else one line each, else one line an object, as there is room."""
         entries = part.entries
         rows = [[self.leaf(entry), *self.items(entry)] for entry in entries]
@@ -169,7 +169,7 @@ class _Writer:
             rows = [[self.summed(name, list(group))] for name, group in groups]
         title = self.paint(Tone.STRONG, section.title)
         line = f"{title}: {clipped(self.short(section.summary), self.width - len(section.title) - 2)}"
-        return _Block([title], rows, "objects", len(rows), _LEAST_CHANGES, line if section.summary else "")
+        return _BriefBlock([title], rows, "objects", len(rows), _LEAST_CHANGES, line if section.summary else "")
 
     def leaf(self, entry: answer.Entry, *, counted: bool = False) -> str:
         """Return a change on one line; `counted` says how many lines below it come and go."""
@@ -189,7 +189,7 @@ class _Writer:
         head = f"{name}: {count(len(texts), 'change')}: " if len(texts) > 1 else f"{name}: "
         return self.marked(entries[0], f"{head}{', '.join(texts)}")
 
-    def entries(self, part: answer.Entries) -> _Block:
+    def entries(self, part: answer.Entries) -> _BriefBlock:
         """Return the entries that are not fine, with what stands below them."""
         rows = []
         for entry in part.entries:
@@ -201,14 +201,14 @@ class _Writer:
                 more = self.cut(more, _MOST_TEXT)
                 below = [line for item in entry.below for line in self.wrapped(self.short(item.text), "      ")]
                 rows.append([first, *more, *below])
-        return _Block([], rows, f"{part.of}s", len(rows))
+        return _BriefBlock([], rows, f"{part.of}s", len(rows))
 
-    def commands(self, title: str, part: answer.Entries) -> _Block:
+    def commands(self, title: str, part: answer.Entries) -> _BriefBlock:
         """Return entries with their commands, which are not cut: a reader copies them."""
         rows = [
             [self.marked(entry, entry.text), *(f"      {line.text}" for line in entry.below)] for entry in part.entries
         ]
-        return _Block(
+        return _BriefBlock(
             [self.paint(Tone.STRONG, line) for line in self.wrapped(title)], rows, f"{part.of}s", len(rows), 1
         )
 
@@ -217,11 +217,11 @@ class _Writer:
         room = self.width - 2 - (len(entry.mark) + 1 if entry.mark else 0)
         return f"  {mark}{clipped(printable(self.short(text)), room)}"
 
-    def findings(self, part: answer.Findings) -> _Block:
+    def findings(self, part: answer.Findings) -> _BriefBlock:
         """Return the errors, each on one line; the others are counted in a figure."""
         errors = [finding for finding in part.findings if finding.severity is Severity.ERROR]
         rows = [[clipped(f"  {line}", self.width)] for line in findings_concise(errors).splitlines()]
-        return _Block([], rows, "errors", len(rows))
+        return _BriefBlock([], rows, "errors", len(rows))
 
     def short(self, text: str) -> str:
         """Return a text without the cluster's own domain behind names."""
@@ -253,15 +253,15 @@ def _indented(lines: Iterable[str]) -> Iterator[str]:
     return (f"  {line}" for line in lines)
 
 
-def _fitted(blocks: Sequence[_Block], room: int) -> list[_Block]:
+def _fitted(blocks: Sequence[_BriefBlock], room: int) -> list[_BriefBlock]:
     """Return as many of the blocks as fit into `room` lines, the first ones, with as many rows as fit."""
     fitted = [block for block in blocks if block.rows]
     for block in fitted:
         del block.rows[LINES:]  # which never fit; thousands would be measured again and again
-    lines = list[_Block]()
+    lines = list[_BriefBlock]()
     while len(fitted) > 1 and sum(block.height(block.least) for block in (*fitted, *lines)) > room:
         last = fitted.pop()
-        lines = [_Block([last.instead], [], "", 0), *lines] if last.instead else lines
+        lines = [_BriefBlock([last.instead], [], "", 0), *lines] if last.instead else lines
     room -= 2 * len(lines)
     for block in reversed(fitted):
         while len(block.rows) > 1 and sum(each.height(len(each.rows)) for each in fitted) > room:

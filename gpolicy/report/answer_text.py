@@ -16,10 +16,10 @@ _ONE_SCREEN: Final = 20  # lines; below longer ones the verdict stands once more
 
 def render(answer: Answer, display: Display) -> str:
     """Return the answer as text."""
-    return as_text(_Writer(answer, display).lines())
+    return as_text(_TextWriter(answer, display).lines())
 
 
-class _Writer:
+class _TextWriter:
     def __init__(self, answer: Answer, display: Display) -> None:
         self.answer, self.display, self.paint = answer, display, Painter(display.colour)
 

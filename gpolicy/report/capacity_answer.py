@@ -9,7 +9,7 @@ from typing import Final
 from gpolicy.allocator.cluster_data import DiskTemplate
 from gpolicy.analysis.allocator_input import not_known
 from gpolicy.analysis.binding import Cause
-from gpolicy.analysis.capacity import CapacityReport, GroupCapacity, SpecCapacity
+from gpolicy.analysis.capacity import CapacityReport, GroupCapacity, PairCapacity
 from gpolicy.analysis.counted_cluster import Fit
 from gpolicy.analysis.hail import reports_disk
 from gpolicy.analysis.shown_score import Score
@@ -139,7 +139,7 @@ def _figures(item: GroupCapacity) -> list[tuple[str, str, Fit, int]]:
     takes_none = not any(fit.fits or others for _, fit, others in found)
     if takes_none and len({(fit.binding.cause, fit.binding.reason) for _, fit, _ in found}) == 1:
         return [("every size", answer.NOTHING, standard, 0)]
-    names = [*(pair_cell(spec.name) for spec in item.specs), "tiered", "standard"]
+    names = [*(pair_cell(one.name) for one in item.specs), "tiered", "standard"]
     return [
         (name, spec_words(fit.spec) if fit.spec else "shrunk to fit", fit, hspace)
         for name, (_, fit, hspace) in zip(names, found, strict=True)
@@ -148,25 +148,25 @@ def _figures(item: GroupCapacity) -> list[tuple[str, str, Fit, int]]:
 
 def _fits_table(items: Sequence[GroupCapacity], old: _Old) -> answer.Table:
     differs = any(fit.fits != hspace for item in items for _, fit, hspace in item.figures)
-    movable = any(spec.at_most is not None and spec.at_most > spec.fits for item in items for spec in item.specs)
+    movable = any(one.at_most is not None and one.at_most > one.fits for item in items for one in item.specs)
     there = (True, True, True, bool(old), True, movable, differs, True, True)
     rows: list[tuple[answer.Cell, ...]] = []
     sides: list[tuple[Fit | None, Fit | None]] = []
     for item in items:
         first = (group_cell(item.group), item.template.value if item.template else answer.NOTHING)
-        was = {spec: fit for spec, _, fit, _ in _figures(old[item.group])} if item.group in old else {}
+        was = {size: fit for size, _, fit, _ in _figures(old[item.group])} if item.group in old else {}
         after_moves = {pair_cell(one.name): _with_moves(one) for one in item.specs}
-        for spec, words, fit, hspace in _figures(item):
-            before, binding = was.get(spec), fit.binding
+        for size, words, fit, hspace in _figures(item):
+            before, binding = was.get(size), fit.binding
             sides.append((before, fit))
             bound_by = f"{binding.cause.key} ({binding.reason})" if binding.reason else binding.cause.key
             now = before.fits if before else 0 if was else None
             row = (
                 *first,
-                spec,
+                size,
                 answer.digits(now),
                 answer.digits(fit.fits),
-                after_moves.get(spec, answer.NOTHING),
+                after_moves.get(size, answer.NOTHING),
                 answer.digits(hspace),
                 words,
                 bound_by,
@@ -178,10 +178,10 @@ def _fits_table(items: Sequence[GroupCapacity], old: _Old) -> answer.Table:
     return answer.Table(title, "rows", headings, rows, grouped=2, bars=bars_of(sides), brief=20)
 
 
-def _with_moves(spec: SpecCapacity) -> str:
+def _with_moves(size: PairCapacity) -> str:
     """Return how many instances fit after moves: as many as were found, to as many as no moves exceed."""
-    most = answer.digits(spec.at_most)
-    return most if spec.after_moves == spec.at_most else f"{answer.digits(spec.after_moves)} to {most}"
+    most = answer.digits(size.at_most)
+    return most if size.after_moves == size.at_most else f"{answer.digits(size.after_moves)} to {most}"
 
 
 def _tiered(items: Sequence[GroupCapacity]) -> answer.Table:
@@ -246,8 +246,8 @@ def _falls(score: Score) -> tuple[str, ...]:
 
 
 _NEXT: Final = "What keeps out the next one"
-_Row = tuple[str | None, str]
-"""A group (None: the whole cluster), and a spec, `tiered` or `standard`."""
+_GroupAndSize = tuple[str | None, str]
+"""A group (None: the whole cluster), and a size, `tiered` or `standard`."""
 
 
 def compared_answer(reports: Mapping[str, CapacityReport]) -> answer.Answer:
@@ -301,7 +301,7 @@ def _of_policies(sentences: Mapping[str, Iterable[str]]) -> Iterator[str]:
         yield sentence if len(names) == len(sentences) else f"{', '.join(names)}: {sentence}"
 
 
-_FiguresOf = dict[_Row, tuple[Fit, str]]
+_FiguresOf = dict[_GroupAndSize, tuple[Fit, str]]
 
 
 def _figures_of(report: CapacityReport, *, several: bool) -> _FiguresOf:
@@ -315,7 +315,7 @@ def _figures_of(report: CapacityReport, *, several: bool) -> _FiguresOf:
     return found
 
 
-def _table(title: str, found: Mapping[str, _FiguresOf], rows: list[_Row], *, fits: bool) -> answer.Table:
+def _table(title: str, found: Mapping[str, _FiguresOf], rows: list[_GroupAndSize], *, fits: bool) -> answer.Table:
     made: list[tuple[answer.Cell, ...]] = []
     for row in rows:
         sizes = list(dict.fromkeys(figures[row][1] for figures in found.values() if row in figures))
@@ -326,8 +326,8 @@ def _table(title: str, found: Mapping[str, _FiguresOf], rows: list[_Row], *, fit
                 text = answer.digits(fit.fits) if fits else fit.binding.cause.key
                 cells[place] = f"{text} of {words}" if fits and len(sizes) > 1 else text
         counted = (sizes[0] if len(sizes) == 1 else answer.NOTHING,) if fits else ()
-        spec = row[1] if row[1] in ("tiered", "standard") else pair_cell(row[1])
-        made.append((group_cell(row[0]), spec, *counted, *cells))
+        size = row[1] if row[1] in ("tiered", "standard") else pair_cell(row[1])
+        made.append((group_cell(row[0]), size, *counted, *cells))
     policies = map(answer.Number, found) if fits else found
     headings = ("group", "size", *(("at its largest",) if fits else ()), *policies)
     return answer.Table(title, "rows", headings, made, grouped=1)

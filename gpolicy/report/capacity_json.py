@@ -5,7 +5,7 @@ from typing import Any, Final
 from gpolicy.allocator.cluster_data import Spec
 from gpolicy.analysis.basis import StateReport
 from gpolicy.analysis.binding import Binding, Cause
-from gpolicy.analysis.capacity import CapacityReport, GroupCapacity, PlacedSize, SpecCapacity
+from gpolicy.analysis.capacity import CapacityReport, GroupCapacity, PairCapacity, PlacedSize
 from gpolicy.analysis.node_resources import MetadataRoom
 from gpolicy.analysis.policy_limits import PolicyLimit
 from gpolicy.analysis.shown_score import ScoreComponent
@@ -46,7 +46,7 @@ _RUN: Final = Shape(PlacedSize, "run").with_keys(
     **_SIZE_WORDS, **{"disk-size": "disk", "spindles": "spindles"}, count=FROM_ONE
 )
 _SIZES: Final = Key(_RUN, "tiered")
-_PAIR: Final = Shape(SpecCapacity, "pair").with_keys(
+_PAIR: Final = Shape(PairCapacity, "pair").with_keys(
     "name min max spindle_use",
     min=Key(SPEC, "pair.min"),
     max=Key(SPEC, "pair.max"),
@@ -55,7 +55,7 @@ _PAIR: Final = Shape(SpecCapacity, "pair").with_keys(
     after_moves=Maybe(COUNT),
     at_most=Maybe(COUNT),
     binding=Key(BINDING, inline=True),
-    tiered=Shape(SpecCapacity).with_keys(fits=Key(COUNT, lambda spec: _total(spec.tiered)), sizes=_SIZES),
+    tiered=Shape(PairCapacity).with_keys(fits=Key(COUNT, lambda one: _total(one.tiered)), sizes=_SIZES),
 )
 CAPACITY: Final = Shape(GroupCapacity, "capacity").with_keys(
     "template nodes instances specs tiered standard stranded",

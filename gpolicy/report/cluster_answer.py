@@ -20,13 +20,13 @@ from gpolicy.report.growth_section import full_words, with_growth
 from gpolicy.report.violations_section import breach_words
 
 _SOON: Final = 14  # days, as in monitoring/alerts.yml
-Counted = tuple[CapacityReport, ClusterHealth, GrowthReport | None]
+CountedReports = tuple[CapacityReport, ClusterHealth, GrowthReport | None]
 _Told = tuple[Figure, str]
 """A figure, and what is wrong with it in words; empty for nothing."""
 
 
 def cluster_answer(
-    name: str, state: ClusterState, age: str, counted: Counted | str, drift: Answer | str | None
+    name: str, state: ClusterState, age: str, counted: CountedReports | str, drift: Answer | str | None
 ) -> Answer:
     """Return all that is known of the cluster in `state`, which is as old as `age` says; `name` is in the settings.
 

@@ -131,7 +131,7 @@ def findings_sarif(
     fired = {finding.key for finding in findings}
     rules = [info for info in rules if info.key in fired]
     positions = {info.key: position for position, info in enumerate(rules)}
-    writer = _Writer(positions, fingerprint, locate, without_place)
+    writer = _SarifWriter(positions, fingerprint, locate, without_place)
     driver = {
         "name": "gpolicy",
         "version": __version__,
@@ -172,7 +172,7 @@ def _help(text: RuleText, example: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _Writer:
+class _SarifWriter:
     positions: Mapping[str, int]
     fingerprint: Callable[[Finding], str]
     locate: Callable[[str], str]

@@ -100,7 +100,7 @@ def findings_text(
     notes += [f"{fixable} can be fixed by --fix"] if fixable else []
     notes += [f"accepted: {accepted} (--accepted shows them)"] if accepted else []
     summary = f"{looked_at}: {summary_line(found)}" if looked_at else summary_line(found)
-    writer = _Writer(sources, colour=colour, width=max(width, 40), details=details)
+    writer = _FindingsWriter(sources, colour=colour, width=max(width, 40), details=details)
     return as_text(writer.lines(shown, notes, summary))
 
 
@@ -130,7 +130,7 @@ def summary_line(findings: Iterable[Finding]) -> str:
     return ", ".join(words) or "no mistakes"
 
 
-class _Writer:
+class _FindingsWriter:
     def __init__(self, sources: Files, *, colour: bool, width: int, details: bool) -> None:
         self._sources = sources
         self._paint = Painter(colour)

@@ -11,7 +11,7 @@ from gpolicy.policy.model import LEVELS
 from gpolicy.printable import count
 from gpolicy.report.answer import Answer, Cell, Entries, Entry, Name, Section, Table
 from gpolicy.show.effective_policy import Declaration, EffectiveObject, EffectivePolicy, EffectiveValue, Origin
-from gpolicy.writing.yaml_text import Node, flow, scalar, written_value
+from gpolicy.writing.yaml_text import YamlNode, flow, scalar, written_value
 
 _SIZES: Final = (("hardware", "memory"), ("hardware", "pv_size"))
 
@@ -86,7 +86,7 @@ def _brief(path: Path, value: Value) -> str:
     return flow(written) if isinstance(written, list | dict) else scalar(written)
 
 
-def _written_value(path: Path, value: Value) -> Node:
+def _written_value(path: Path, value: Value) -> YamlNode:
     parameter = parameter_at(path)
     if path in _SIZES:
         return [format_size(item) for item in value] if isinstance(value, list) else format_size(value)  # type: ignore[arg-type]

@@ -187,9 +187,9 @@ def unknown_in_sets(
     if not context.policy.node_sets:
         return
     if live is not None:
-        known = _Known(list(live))
+        known = _KnownNodes(list(live))
     elif entries and all(group.nodes is not None for group in context.groups) and not any(map(unlikely, entries)):
-        known = _Known(entries)
+        known = _KnownNodes(entries)
     else:
         return  # the node may be one that a pattern with a slip means
     for nodes in context.policy.node_sets:
@@ -203,7 +203,7 @@ def unknown_in_sets(
             yield nodes, unknown
 
 
-class _Known:
+class _KnownNodes:
     """The nodes that groups name: definite names, in order, and the patterns that are not definite."""
 
     def __init__(self, entries: list[str]) -> None:

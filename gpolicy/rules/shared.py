@@ -21,7 +21,7 @@ from gpolicy.policy.model import ClusterPolicy, Declared, GroupPolicy, Leaf, Nod
 from gpolicy.policy.scenario import Scenario, Sizes
 from gpolicy.printable import listed, named
 
-_Key = TypeVar("_Key")
+_GroupKey = TypeVar("_GroupKey")
 _Item = TypeVar("_Item")
 ALLOC_POLICY: Final[Path] = ("alloc_policy",)
 CLOSED: Final = "unallocable"
@@ -184,9 +184,9 @@ def conflict(context: Context, declared: ClusterPolicy | GroupPolicy, message: s
     return hit(declared, f"{message}{note}", place, hint, related)
 
 
-def grouped(items: Iterable[tuple[_Key, _Item]]) -> dict[_Key, list[_Item]]:
+def grouped(items: Iterable[tuple[_GroupKey, _Item]]) -> dict[_GroupKey, list[_Item]]:
     """Return the items of each key, keys and items in their order."""
-    found: dict[_Key, list[_Item]] = {}
+    found: dict[_GroupKey, list[_Item]] = {}
     for key, item in items:
         found.setdefault(key, []).append(item)
     return found

@@ -37,7 +37,7 @@ from gpolicy.suggest.grounds import ALIKE, Grounds, emptied
 from gpolicy.suggest.mixes import RealMix, count_mix, needs_of, under_policy
 from gpolicy.suggest.tiling import Amounts, Ground, Tiling, fitting, left_over, wasted
 from gpolicy.writing.documents import SCHEMA_FILE, modelines
-from gpolicy.writing.yaml_text import Node, comment_lines, entry, flow, name_complaint, one_line, written_value
+from gpolicy.writing.yaml_text import YamlNode, comment_lines, entry, flow, name_complaint, one_line, written_value
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -75,7 +75,7 @@ def suggest(
             alone = group_data(data, item.index)
             if state.terms_of(item.name).limits.oversubscription is not None:
                 alone = guaranteed(alone, state)
-            found.append(_Maker(state, request, alone, loaded.groups[item.name], stop, tell).suggest())
+            found.append(_SuggestionMaker(state, request, alone, loaded.groups[item.name], stop, tell).suggest())
         except GpolicyError as error:
             if group is not None or len(data.groups) == 1:
                 raise
@@ -113,7 +113,7 @@ def _check(state: ClusterState, request: suggestion.SuggestRequest, group: str |
 
 
 @dataclass(slots=True)
-class _Maker:
+class _SuggestionMaker:
     """Makes the suggestion for one group: `data` as the allocator's input, `counted` ready for counting."""
 
     state: ClusterState
@@ -312,7 +312,7 @@ def document(made: suggestion.Suggestion, request: suggestion.SuggestRequest, so
         return "\n".join(entry(path[-1], written(*path), indent=2, comment=comment, as_flow=True))
 
     sizes = spec_values(made.std).items()
-    std: dict[str, Node] = {key: exact_size(size) if key.endswith("-size") else size for key, size in sizes}
+    std: dict[str, YamlNode] = {key: exact_size(size) if key.endswith("-size") else size for key, size in sizes}
     return _sizes_template().render(
         made=made,
         modelines="\n".join(modelines(f"../{SCHEMA_FILE}")),
@@ -339,10 +339,10 @@ def _sizes_template() -> Template:
     return environment.get_template("sizes.yaml.j2")
 
 
-def _hardware(made: suggestion.Suggestion) -> dict[str, Node]:
+def _hardware(made: suggestion.Suggestion) -> dict[str, YamlNode]:
     """Return the hardware that all nodes share: the least memory, and equal counts."""
     nodes = [node for kind in made.kinds for node in kind.nodes]
-    found: dict[str, Node] = {}
+    found: dict[str, YamlNode] = {}
     least, most = (end(node.total_memory for node in nodes) for end in (min, max))
     if least >= ALIKE * most:
         found["memory"] = _written_size(least)
@@ -357,6 +357,6 @@ def _hardware(made: suggestion.Suggestion) -> dict[str, Node]:
     return found
 
 
-def _written_size(size: int) -> Node:
+def _written_size(size: int) -> YamlNode:
     text = format_size(size)
     return int(text) if text.isdigit() else text

@@ -178,7 +178,7 @@ def check_conformity(policy: Policy, state: ClusterState, scenario: Scenario) ->
         if violation_of(instance.maxmem, replace(allowed, pairs=(pair,), names=(name,))) is None
     )
     violation = violation_of(instance.maxmem, allowed) or violation_of(instance.minmem, allowed)
-    found = _Found(violation, next(taking, None), _refused_disk(state, group, instance, exclusive=exclusive))
+    found = _InstanceVerdict(violation, next(taking, None), _refused_disk(state, group, instance, exclusive=exclusive))
     return [found.check(expectation) for expectation in scenario.expectations]
 
 
@@ -205,8 +205,8 @@ def _group_asked(state: ClusterState, scenario: Scenario) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
-    """What an instance violates, the spec that takes it, and why Ganeti does not make its disks."""
+class _InstanceVerdict:
+    """What an instance violates, the size that takes it, and why Ganeti does not make its disks."""
 
     violation: PolicyViolation | None
     taking: str | None
@@ -257,7 +257,7 @@ def check_capacity(policy: Policy, state: ClusterState, scenario: Scenario, budg
     names = pair_names(policy, state)
     state = _with_standard(state, question)
     with errors_at(question.template.span if question.template else scenario.span):
-        counts = _Counts(_cluster(state, group, scenario, question, budget), names, group)
+        counts = _ClusterCounts(_cluster(state, group, scenario, question, budget), names, group)
         return [_check_counts(counts, expectation) for expectation in scenario.expectations]
 
 
@@ -312,7 +312,7 @@ def _cluster(
 
 
 @dataclass(eq=False)
-class _Counts:
+class _ClusterCounts:
     """The counts on one cluster; each is worked out when it is asked for."""
 
     cluster: CountedCluster
@@ -339,7 +339,7 @@ class _Counts:
         return {name: sum(size.count for size in placed) for name, placed in zip(self.pairs, sizes, strict=True)}
 
 
-def _check_counts(counts: _Counts, expectation: Expectation) -> Check:
+def _check_counts(counts: _ClusterCounts, expectation: Expectation) -> Check:
     match expectation.path:
         case ("tiered", *name):
             found = counts.tiered.get(name[0]) if name else sum(counts.tiered.values())

@@ -107,18 +107,18 @@ def fix_policies(
     `write_texts(fixed.texts, *fixed.policies)` writes them.
     """
     from gpolicy.checking.checking import Checker, editable_files  # noqa: PLC0415 (others need no rules)
-    from gpolicy.checking.fixing import CheckResult, fix_policy  # noqa: PLC0415
+    from gpolicy.checking.fixing import CheckRound, fix_policy  # noqa: PLC0415
     from gpolicy.checking.settings_tables import NONE  # noqa: PLC0415
     from gpolicy.forecast.telling import FORECAST  # noqa: PLC0415
 
     checker = Checker(roots, state, overrides or NONE, today=today, forecast=FORECAST)
     editable: dict[str, FileToWrite] = {}
 
-    def check(texts: Mapping[str, str]) -> CheckResult:
+    def check(texts: Mapping[str, str]) -> CheckRound:
         checked = checker.check(texts)
         if not texts:
             editable.update(editable_files(item.policy for item in checked))
-        return CheckResult.of(checked, editable)
+        return CheckRound.of(checked, editable)
 
     with working("fixing"):
         return fix_policy(check)

@@ -94,7 +94,7 @@ def check_policy(
     """
     from gpolicy.forecast.telling import check_by_settings  # noqa: PLC0415
 
-    found = check_by_settings(policy, state, today=today, fleet=together, only_errors=only_errors, texts=texts)
+    found = check_by_settings(policy, state, today=today, together=together, only_errors=only_errors, texts=texts)
     return CheckedPolicy(policy, tuple(found.findings), found.accepted, state, found.desired)
 
 

@@ -145,7 +145,7 @@ def find_size(
     for more in request.wanted:
         counts[replace(more, count=1)] += more.count
     asked = tuple(replace(more, count=number) for more, number in counts.items())
-    search = _Search(limited(state, limits), group, kinds, names, asked, stop, tell)
+    search = _NodeSearch(limited(state, limits), group, kinds, names, asked, stop, tell)
     nodes, exhaustive = search.cheapest()
     search.share = 1.0
     found, shortage, instead, complete = search.trial(nodes), None, None, False
@@ -202,7 +202,7 @@ def _usual_node(state: ClusterState, group: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _Trial:
+class _TriedNodes:
     """The wanted instances placed on some number of nodes: the state reached, and what is missing."""
 
     room: FillingGroup
@@ -218,7 +218,7 @@ class _Trial:
 
 
 @dataclass(slots=True)
-class _Search:
+class _NodeSearch:
     """Tries numbers of nodes. What was tried is remembered."""
 
     state: ClusterState
@@ -230,7 +230,7 @@ class _Search:
     tell: Tell
     share: float = _SEARCH
     relax: Callable[[CountedCluster], CountedCluster] | None = None
-    known: dict[tuple[int, ...], _Trial] = field(default_factory=dict)
+    known: dict[tuple[int, ...], _TriedNodes] = field(default_factory=dict)
     best: tuple[int, ...] | None = None
 
     def cheapest(self) -> tuple[tuple[int, ...], bool]:
@@ -287,7 +287,7 @@ class _Search:
         """Return whether all wanted instances fit with so many more nodes."""
         return self.trial(nodes).missing is None
 
-    def trial(self, nodes: tuple[int, ...]) -> _Trial:
+    def trial(self, nodes: tuple[int, ...]) -> _TriedNodes:
         """Return the wanted instances placed with so many more nodes."""
         if nodes not in self.known:
             self.stop.spend(share=self.share)
@@ -295,7 +295,7 @@ class _Search:
             self.known[nodes] = self._tried(nodes)
         return self.known[nodes]
 
-    def _tried(self, nodes: tuple[int, ...]) -> _Trial:
+    def _tried(self, nodes: tuple[int, ...]) -> _TriedNodes:
         state = self.state
         for kind, number in zip(self.kinds, nodes, strict=True):
             if number:
@@ -312,7 +312,7 @@ class _Search:
             if (fits := len(reached.placed) - before) < item.count:
                 missing = item, fits
                 break
-        return _Trial(room, basis, tuple(wanted), reached, missing)
+        return _TriedNodes(room, basis, tuple(wanted), reached, missing)
 
     def shortage(self, nodes: tuple[int, ...]) -> Shortfall | None:
         """Return what is missing with one node of the last kind in use fewer."""
@@ -341,7 +341,7 @@ class _Search:
         fewer, _ = self._with(lambda counted: with_value(counted, cause, other.then)).cheapest()
         return FewerNodes(other, fewer) if _cost(self.kinds, fewer) < cost else None
 
-    def _with(self, relax: Callable[[CountedCluster], CountedCluster]) -> _Search:
+    def _with(self, relax: Callable[[CountedCluster], CountedCluster]) -> _NodeSearch:
         return replace(self, relax=relax, known={}, best=None)
 
     def _hopeless(self, nodes: tuple[int, ...]) -> GpolicyError:

@@ -20,8 +20,9 @@ from gpolicy.ganeti.vocabulary import Path, Value, Values
 from gpolicy.opening import real_path, tree_around
 from gpolicy.policy.conformance import whole_schema
 from gpolicy.writing import yaml_text
+from gpolicy.writing.yaml_text import YamlNode
 
-Comment = Callable[[Path, yaml_text.Node], str]
+Comment = Callable[[Path, YamlNode], str]
 """Returns the comment behind a value; empty for none."""
 
 SCHEMA_FILE: Final = ".gpolicy/policy.json"
@@ -38,7 +39,7 @@ def modelines(schema: str) -> list[str]:
     return [f"# yaml-language-server: $schema={schema}", f"# $schema: {schema}"]
 
 
-def head(kind: str, **keys: yaml_text.Node) -> list[str]:
+def head(kind: str, **keys: YamlNode) -> list[str]:
     """Return the first lines of a document."""
     lines = ["gpolicy: v1", f"kind: {kind}"]
     for key, value in keys.items():
@@ -47,7 +48,7 @@ def head(kind: str, **keys: yaml_text.Node) -> list[str]:
 
 
 def sections(
-    values: Mapping[Path, yaml_text.Node], comment: Comment, *, titles: bool, nodes: list[yaml_text.Node] | None = None
+    values: Mapping[Path, YamlNode], comment: Comment, *, titles: bool, nodes: list[YamlNode] | None = None
 ) -> list[str]:
     """Return the values by family, separated by empty lines and, with `titles`, each family under a comment.
 
@@ -66,7 +67,7 @@ def sections(
     return lines
 
 
-def _family(family: str, values: Mapping[Path, yaml_text.Node], comment: Comment) -> list[str]:
+def _family(family: str, values: Mapping[Path, YamlNode], comment: Comment) -> list[str]:
     own = {path: value for path, value in values.items() if path[0] == family}
     if own and family not in FAMILIES:
         return yaml_text.entry(family, own[family,], comment=comment((family,), own[family,]), as_flow=True)
@@ -75,7 +76,7 @@ def _family(family: str, values: Mapping[Path, yaml_text.Node], comment: Comment
     return _mapping((), unflatten({path: own[path] for path in ordered}), 0, comment)
 
 
-def _mapping(path: Path, tree: Mapping[str, yaml_text.Node], indent: int, comment: Comment) -> list[str]:
+def _mapping(path: Path, tree: Mapping[str, YamlNode], indent: int, comment: Comment) -> list[str]:
     lines: list[str] = []
     for key, node in tree.items():
         here = (*path, key)
@@ -97,7 +98,7 @@ def _mapping(path: Path, tree: Mapping[str, yaml_text.Node], indent: int, commen
 def compared_with(reference: Values | None, name: str, same: str = "", *, version: str = DEFAULT_VERSION) -> Comment:
     """Return comments that name the value of `reference` (None: the default) if it differs, or else say `same`."""
 
-    def comment(path: Path, node: yaml_text.Node) -> str:
+    def comment(path: Path, node: YamlNode) -> str:
         parameter = parameter_at(path)
         other: Value = None
         if parameter is not None:
@@ -150,7 +151,7 @@ class FirstGuard:
     """One guard of a new policy: `measure` is its key with the limit, `comment` what it demands, in words."""
 
     name: str
-    measure: tuple[str, yaml_text.Node]
+    measure: tuple[str, YamlNode]
     comment: str
     group: str | None = None
 
@@ -175,7 +176,7 @@ def guards_document(guards: Sequence[FirstGuard], left_out: Iterable[str] = ()) 
     for number, guard in enumerate(guards):
         if number == 0 or guards[number - 1].comment != guard.comment:
             lines += yaml_text.comment_lines(guard.comment, indent=2)
-        group: dict[str, yaml_text.Node] = {} if guard.group is None else {"group": guard.group}
+        group: dict[str, YamlNode] = {} if guard.group is None else {"group": guard.group}
         lines.append(f"  - {yaml_text.flow({'name': guard.name, **group, guard.measure[0]: guard.measure[1]})}")
     return file_text(lines)
 

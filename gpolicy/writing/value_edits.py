@@ -20,7 +20,7 @@ from gpolicy.ganeti.vocabulary import SPEC_SIZES, Parameter, Path, Type, Value
 from gpolicy.policy.edits import ANCHOR, DASH, CollectionPlace, Edits, last_end, remove_entry, replace_value
 from gpolicy.policy.source_file import Pointer, SourceFile, YamlDocument, YamlMapping, YamlSequence
 from gpolicy.policy.yaml_reader import read_yaml
-from gpolicy.writing.yaml_text import BELOW, LAST, TOP_LEVEL, Node, Scalar, block_entry, block_item, flow, scalar
+from gpolicy.writing.yaml_text import BELOW, LAST, TOP_LEVEL, Scalar, YamlNode, block_entry, block_item, flow, scalar
 
 DocumentPlace = tuple[str, int]
 """A document: the name of its file, and its number there."""
@@ -139,7 +139,7 @@ _LEAST_WITHOUT_UNIT: Final = 1024  # MiB; check doubts that a smaller number mea
 _NO_VALUE_YET: Final = re.compile(r":\s*")
 
 
-def add_entry(document: YamlDocument, pointer: Pointer, key: str, node: Node) -> Edits | None:
+def add_entry(document: YamlDocument, pointer: Pointer, key: str, node: YamlNode) -> Edits | None:
     """Add `key: node` to the mapping at `pointer`, where `gpolicy fmt` would put the key."""
     place = CollectionPlace.find(document, pointer)
     if place is None or not isinstance(place.value, YamlMapping) or key in place.value:
@@ -153,7 +153,7 @@ def add_entry(document: YamlDocument, pointer: Pointer, key: str, node: Node) ->
     return next((edits for edits in tries if edits is not None), None)
 
 
-def add_item(document: YamlDocument, pointer: Pointer, node: Node, *, after: int | None = None) -> Edits | None:
+def add_item(document: YamlDocument, pointer: Pointer, node: YamlNode, *, after: int | None = None) -> Edits | None:
     """Add an item to the list at `pointer`, behind its item number `after` (None: the last one)."""
     place = CollectionPlace.find(document, pointer)
     if place is None or not isinstance(place.value, YamlSequence):
@@ -170,7 +170,7 @@ def add_item(document: YamlDocument, pointer: Pointer, node: Node, *, after: int
     return _add_lines(place, number, dash + 1, block_item(node, indent=dash))
 
 
-def rewrite_value(document: YamlDocument, pointer: Pointer, node: Node) -> Edits | None:
+def rewrite_value(document: YamlDocument, pointer: Pointer, node: YamlNode) -> Edits | None:
     """Write `node` in place of the value of a key, in the block form or in braces like the old one."""
     found = CollectionPlace.around(document, pointer)
     if found is None or not isinstance(found[0].value, YamlMapping):
@@ -228,7 +228,7 @@ def _add_in_flow(place: CollectionPlace, text: str, *, after: int | None = None)
     return None if stop is None else (file.edit(stop, stop, f"{separator}{text}"),)
 
 
-def add_value(draft: Draft, place: DocumentPlace, path: Path, node: Node) -> ValuePlace:
+def add_value(draft: Draft, place: DocumentPlace, path: Path, node: YamlNode) -> ValuePlace:
     """Add a value to a document that lacks it, with the mappings around it, and return its place."""
     document = draft.document(place)
     depth, found = 0, document.root
@@ -253,7 +253,7 @@ class ValueWriter:
         """The document as it is now."""
         return self.draft.document(self.place)
 
-    def write(self, pointer: Pointer, parameter: Parameter, node: Node, values: tuple[Value, Value]) -> None:
+    def write(self, pointer: Pointer, parameter: Parameter, node: YamlNode, values: tuple[Value, Value]) -> None:
         """Write `node` at `pointer`; `values` are the declared and the new one in normal form. UnwritableError."""
         written = self.document.value(pointer)
         if isinstance(written, list) and isinstance(node, list) and node:
@@ -287,7 +287,7 @@ class ValueWriter:
         text = scalar(node, flow=True) if text is None else text
         self._edit(pointer, replace_value(self.document, pointer, text))
 
-    def _entries(self, pointer: Pointer, node: dict[str, Node]) -> None:
+    def _entries(self, pointer: Pointer, node: dict[str, YamlNode]) -> None:
         written = self.document.value(pointer)
         for key in [key for key in written if key not in node]:
             self._edit(pointer, remove_entry(self.document, (*pointer, key)))
@@ -297,7 +297,7 @@ class ValueWriter:
             elif str(written[key]) != str(below) and not isinstance(below, list | dict):
                 self._edit(pointer, replace_value(self.document, (*pointer, key), scalar(below, flow=True)))
 
-    def _words(self, pointer: Pointer, new: list[Node], *, in_order: bool) -> None:
+    def _words(self, pointer: Pointer, new: list[YamlNode], *, in_order: bool) -> None:
         old = [_word(item) for item in self.document.value(pointer)]
         wanted = [_word(item) for item in new]
         if in_order and old != [item for item in wanted if item in old]:
@@ -314,7 +314,7 @@ class ValueWriter:
                 at = number - 1 if in_order else None
                 self._edit(pointer, add_item(self.document, pointer, new[number], after=at))
 
-    def _words_by_place(self, pointer: Pointer, new: list[Node], old: list[str], wanted: list[str]) -> None:
+    def _words_by_place(self, pointer: Pointer, new: list[YamlNode], old: list[str], wanted: list[str]) -> None:
         """Write a list whose order means something, and changed: item by item."""
         for number in range(len(old) - 1, len(wanted) - 1, -1):
             self._edit(pointer, remove_entry(self.document, (*pointer, number)))
@@ -324,7 +324,7 @@ class ValueWriter:
             elif old[number] != wanted[number] and not isinstance(item, list | dict):
                 self._edit(pointer, replace_value(self.document, (*pointer, number), scalar(item, flow=True)))
 
-    def _pairs(self, pointer: Pointer, node: list[Node], values: tuple[Value, Value]) -> None:
+    def _pairs(self, pointer: Pointer, node: list[YamlNode], values: tuple[Value, Value]) -> None:
         """Write sizes. Raise UnwritableError where nobody can tell which of the named pairs became which."""
         old, new = (list[Any](value) if isinstance(value, list) else [] for value in values)
         names = [pair.get("name") for pair in self.document.value(pointer)]

@@ -10,7 +10,7 @@ ordinary tag of the cluster.
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from textwrap import TextWrapper
 from typing import Any, Final
@@ -18,14 +18,14 @@ from typing import Any, Final
 from gpolicy.ganeti.amounts import KIB_PER_SECOND, format_size
 from gpolicy.ganeti.expressible import InexpressibleError, checked
 from gpolicy.ganeti.parameters import canonical, parameter_at, position, unflatten
-from gpolicy.ganeti.vocabulary import SPEC_SIZES, TAG_FAMILIES, Level, Parameter, Path, Type, Value
+from gpolicy.ganeti.vocabulary import SPEC_SIZES, TAG_FAMILIES, Level, Parameter, Path, Type, Value, Values
 from gpolicy.policy.kinds import OBJECTS
 from gpolicy.policy.loading import read_documents
 from gpolicy.policy.model import LEVELS, RULES, Declared
 from gpolicy.policy.yaml_reader import read_yaml, resolve
 
 Scalar = bool | int | float | str | None
-Node = Scalar | list["Node"] | dict[str, "Node"]
+YamlNode = Scalar | list["YamlNode"] | dict[str, "YamlNode"]
 
 WIDTH: Final = 120
 
@@ -88,7 +88,7 @@ def _escaped(letter: str) -> str:
     return f"\\x{code:02x}" if code < 2**8 else f"\\u{code:04x}" if code < 2**16 else f"\\U{code:08x}"
 
 
-def flow(node: Node) -> str:
+def flow(node: YamlNode) -> str:
     """Return `node` on one line: `{a: 1, b: [x, y]}`."""
     match node:
         case dict():
@@ -98,7 +98,7 @@ def flow(node: Node) -> str:
     return scalar(node, flow=True)
 
 
-def entry(key: str, node: Node, *, indent: int = 0, comment: str = "", as_flow: bool = False) -> list[str]:
+def entry(key: str, node: YamlNode, *, indent: int = 0, comment: str = "", as_flow: bool = False) -> list[str]:
     """Return the lines of `key: node`.
 
     Lists and mappings are on one line if `as_flow` is set and they fit, or if they are empty, otherwise in a block.
@@ -115,11 +115,11 @@ def entry(key: str, node: Node, *, indent: int = 0, comment: str = "", as_flow: 
     return [f"{start}{behind}", *below]
 
 
-def _on_line(node: Node) -> str:
+def _on_line(node: YamlNode) -> str:
     return flow(node) if isinstance(node, dict | list) else scalar(node)
 
 
-def block_entry(key: str, node: Node, *, indent: int) -> list[str]:
+def block_entry(key: str, node: YamlNode, *, indent: int) -> list[str]:
     """Return the lines of `key: node`; lists of sizes with min and max on lines of their own."""
     if isinstance(node, dict) and node:
         below = [block_entry(name, value, indent=indent + 2) for name, value in node.items()]
@@ -130,7 +130,7 @@ def block_entry(key: str, node: Node, *, indent: int) -> list[str]:
     return [f"{' ' * indent}{scalar(key)}:", *(line for lines in below for line in lines)]
 
 
-def block_item(node: Node, *, indent: int) -> list[str]:
+def block_item(node: YamlNode, *, indent: int) -> list[str]:
     """Return the lines of an item of a list; a size has two."""
     margin = " " * indent
     if isinstance(node, dict) and node.keys() == {"min", "max"}:
@@ -172,11 +172,11 @@ class Writer:
 
     def __init__(self, version: str) -> None:
         self.version = version
-        self._known: dict[tuple[Level, Path, str], tuple[Node | None, str]] = {}
+        self._known: dict[tuple[Level, Path, str], tuple[YamlNode | None, str]] = {}
 
-    def write(self, own: Mapping[Path, Value], level: Level, label: str) -> tuple[dict[Path, Node], list[NotWritten]]:
+    def write(self, own: Values, level: Level, label: str) -> tuple[dict[Path, YamlNode], list[NotWritten]]:
         """Return the written form of the values in `own`, and what cannot be written, for the object `label`."""
-        written: dict[Path, Node] = {}
+        written: dict[Path, YamlNode] = {}
         left_out: list[NotWritten] = []
         for path in sorted(own, key=position):
             key = (level, path, json.dumps(own[path], sort_keys=True, default=str))
@@ -189,7 +189,7 @@ class Writer:
                 written[path] = node
         return written, left_out
 
-    def _try(self, path: Path, value: Value, level: Level) -> tuple[Node | None, str]:
+    def _try(self, path: Path, value: Value, level: Level) -> tuple[YamlNode | None, str]:
         """Return the written form of a value, or None and why it cannot be written."""
         parameter = parameter_at(path)
         if parameter is None:
@@ -207,7 +207,7 @@ class Writer:
         return (None, f"a policy cannot say {_shown(value)}: {loaded}") if loaded else (node, "")
 
 
-def written_value(parameter: Parameter, value: Value) -> Node:
+def written_value(parameter: Parameter, value: Value) -> YamlNode:
     """Return a stored value (in normal form, and expressible) as users write it: sizes and rates with units."""
     items: Any = value
     match parameter.type, value:
@@ -222,7 +222,7 @@ def written_value(parameter: Parameter, value: Value) -> Node:
     return value
 
 
-def _spec_node(spec: Any) -> Node:
+def _spec_node(spec: Any) -> YamlNode:
     return {name: _size(value) if name in SPEC_SIZES else value for name, value in spec.items()}
 
 
@@ -272,7 +272,7 @@ _LONGEST_PREFIX: Final = 100
 class RuleTags:
     """The tag rules in tags of a cluster: items by family; `others` are `declared` tags that no rule can express."""
 
-    items: dict[str, list[Node]] = field(default_factory=lambda: {family: [] for family in RULES})
+    items: dict[str, list[YamlNode]] = field(default_factory=lambda: {family: [] for family in RULES})
     families: list[str] = field(default_factory=list)
     others: list[str] = field(default_factory=list)
     declared: list[str] = field(default_factory=list)
@@ -299,7 +299,7 @@ def rule_tags(tags: Iterable[str]) -> RuleTags:
     return rules
 
 
-def _item(family: str, suffix: str) -> Node:
+def _item(family: str, suffix: str) -> YamlNode:
     """Return the item of a rule that means a tag of a family; None if no rule can express it."""
     match family:
         case "iextags" | "desiredlocation":

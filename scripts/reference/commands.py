@@ -11,7 +11,7 @@ from typer.main import get_command
 from gpolicy.cli.app import VERBS, app, explained
 from gpolicy.ganeti.htools_reading import Option as HtoolsOption
 from gpolicy.htools.program_options import PROGRAMS, options_of
-from gpolicy.reference.blocks import Block, Heading, PageListing, PageTable
+from gpolicy.reference.blocks import Heading, PageBlock, PageListing, PageTable
 from gpolicy.reference.explaining import EXIT_CODES, VARIABLES
 from scripts.reference.markdown import Link, anchor
 
@@ -106,7 +106,7 @@ def _default(parameter: Any) -> str:
     return f"`{default}`"
 
 
-def verb_blocks(verb: Verb, level: int) -> Iterator[Block]:
+def verb_blocks(verb: Verb, level: int) -> Iterator[PageBlock]:
     """Yield what there is to say about a verb, under headings of this level if it is the man page's 2."""
     if level == 2:
         yield Heading("Synopsis")
@@ -144,7 +144,7 @@ def environment() -> PageTable:
     return PageTable(("variable", "meaning"), tuple((f"`{name}`", text) for name, text in VARIABLES.items()))
 
 
-def commands_page() -> Iterator[Block]:
+def commands_page() -> Iterator[PageBlock]:
     """Yield docs/reference/commands.md."""
     known = verbs()
     yield Heading("Commands", 1)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from gpolicy import __version__
 from gpolicy.policy.kinds import KINDS
-from gpolicy.reference.blocks import Block, Heading, PageListing, PageTable
+from gpolicy.reference.blocks import Heading, PageBlock, PageListing, PageTable
 from gpolicy.reference.keys import SETTINGS
 from scripts.reference.commands import Verb, environment, exit_codes, global_options, introduction, verb_blocks, verbs
 from scripts.reference.parameters import parameter_sections
@@ -27,7 +27,7 @@ def man_pages(date: str) -> dict[str, str]:
     return {**written, "gpolicy-policy.5": man_page("gpolicy-policy", 5, date, __version__, _of_language())}
 
 
-def _overview(known: list[Verb]) -> Iterator[Block]:
+def _overview(known: list[Verb]) -> Iterator[PageBlock]:
     yield Heading("Name")
     yield "gpolicy - policy as code for Ganeti clusters"
     yield Heading("Synopsis")
@@ -46,7 +46,7 @@ def _overview(known: list[Verb]) -> Iterator[Block]:
     yield from _see_also([*(f"gpolicy-{verb.name}(1)" for verb in known), "gpolicy-policy(5)"])
 
 
-def _of_verb(verb: Verb) -> Iterator[Block]:
+def _of_verb(verb: Verb) -> Iterator[PageBlock]:
     name = f"gpolicy-{verb.name}"
     summary = verb.summary[0].lower() + verb.summary[1:]
     yield Heading("Name")
@@ -58,7 +58,7 @@ def _of_verb(verb: Verb) -> Iterator[Block]:
     yield from _see_also(["gpolicy(1)", "gpolicy-policy(5)"])
 
 
-def _of_language() -> Iterator[Block]:
+def _of_language() -> Iterator[PageBlock]:
     yield Heading("Name")
     yield "gpolicy-policy - the language of policies for Ganeti clusters, and gpolicy.toml"
     yield Heading("Description")
@@ -72,7 +72,7 @@ def _of_language() -> Iterator[Block]:
     yield from _see_also(["gpolicy(1)", "gpolicy-check(1)", "gpolicy-explain(1)"])
 
 
-def _see_also(pages: list[str]) -> Iterator[Block]:
+def _see_also(pages: list[str]) -> Iterator[PageBlock]:
     yield Heading("See also")
     yield ", ".join(pages)
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from html import escape
 from typing import Self
 
-from gpolicy.reference.blocks import Block, Heading, PageListing, PageTable
+from gpolicy.reference.blocks import Heading, PageBlock, PageListing, PageTable
 
 LINK = r"\[([^\]\n]+)\]\([^()\s]+\.md[^()\s]*\)"
 """A link to a page, in text: its words are the first group."""
@@ -27,7 +27,7 @@ class Link(str):
         return link
 
 
-def markdown(blocks: Iterable[Block]) -> str:
+def markdown(blocks: Iterable[PageBlock]) -> str:
     """Return a page."""
     return "\n\n".join(_block(block) for block in blocks) + "\n"
 
@@ -50,7 +50,7 @@ def _escaped(text: str) -> str:
     return "".join(f"\\{letter}" if letter in r"\*_<>[]#" else letter for letter in text)
 
 
-def _block(block: Block) -> str:
+def _block(block: PageBlock) -> str:
     match block:
         case Heading(title, level):
             return f"{'#' * level} {prose(title)}"

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from gpolicy.data import data_directory
-from gpolicy.reference.blocks import Block, Heading, PageTable, type_words
+from gpolicy.reference.blocks import Heading, PageBlock, PageTable, type_words
 from gpolicy.reference.keys import DocumentKey, keys_of
 from gpolicy.report.prometheus import METRICS, MetricSet
 from scripts.reference.markdown import Link, anchor
@@ -29,7 +29,7 @@ def output_schemas() -> dict[str, dict[str, Any]]:
     return {file.stem: json.loads(file.read_text(encoding="utf-8")) for file in files}
 
 
-def output_page() -> Iterator[Block]:
+def output_page() -> Iterator[PageBlock]:
     """Yield the page."""
     schemas = output_schemas()
     yield Heading("JSON output", 1)
@@ -61,7 +61,7 @@ def output_page() -> Iterator[Block]:
         yield from _metrics(metrics)
 
 
-def _metrics(metrics: MetricSet) -> Iterator[Block]:
+def _metrics(metrics: MetricSet) -> Iterator[PageBlock]:
     first, second = metrics.identity
     yield (
         f"All are gauges, and have the label `{first}`; `{second}` where it was asked for. [The guide](../guides/"
@@ -76,7 +76,7 @@ def _metrics(metrics: MetricSet) -> Iterator[Block]:
     )
 
 
-def _tables(name: str, schema: dict[str, Any], definition: str = "") -> Iterator[Block]:
+def _tables(name: str, schema: dict[str, Any], definition: str = "") -> Iterator[PageBlock]:
     def words(other: str) -> str:
         if definition_keys(name, schema, other):
             return f"[{other}](output.md#{anchor(_subtitle(name, other))})"

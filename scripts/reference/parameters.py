@@ -14,8 +14,8 @@ from gpolicy.ganeti.releases import VERSIONS
 from gpolicy.ganeti.vocabulary import Level, Parameter
 from gpolicy.policy.conformance import schema_of
 from gpolicy.reference.blocks import (
-    Block,
     Heading,
+    PageBlock,
     PageListing,
     PageTable,
     default_words,
@@ -36,7 +36,7 @@ def _keys() -> dict[tuple[str, ...], DocumentKey]:
     return {key.path: key for kind in ("Cluster", "NodeGroup") for key in policy_keys(kind)}
 
 
-def parameters_page() -> Iterator[Block]:
+def parameters_page() -> Iterator[PageBlock]:
     """Yield the page."""
     yield Heading("Parameters of Ganeti", 1)
     yield (
@@ -46,7 +46,7 @@ def parameters_page() -> Iterator[Block]:
     yield from parameter_sections()
 
 
-def parameter_sections() -> Iterator[Block]:
+def parameter_sections() -> Iterator[PageBlock]:
     """Yield a section for each family of parameters; those of the cluster without a family stand in one."""
     yield (
         f"Known releases are {', '.join(VERSIONS)}; where none is named, all of them have the parameter. Ganeti"
@@ -63,7 +63,7 @@ def parameter_sections() -> Iterator[Block]:
         yield from _family(family, list(members))
 
 
-def _family(family: str, members: list[Parameter]) -> Iterator[Block]:
+def _family(family: str, members: list[Parameter]) -> Iterator[PageBlock]:
     if family == "hvparams":
         for hypervisor, rows in groupby(members, key=lambda item: item.path[1]):
             yield Heading(f"hvparams.{hypervisor}", 3)
@@ -80,7 +80,7 @@ def _family(family: str, members: list[Parameter]) -> Iterator[Block]:
         yield from key_tables(list(keys_of("spec", schema_of("Cluster")["definitions"]["spec"], expand=False)))
 
 
-def _section(members: list[Parameter]) -> Iterator[Block]:
+def _section(members: list[Parameter]) -> Iterator[PageBlock]:
     """Yield what all parameters of a section share, a table of them, and an example with each."""
     levels = _common(_levels(item) for item in members)
     effect = _common(str(item.takes_effect) for item in members)

@@ -11,9 +11,9 @@ from gpolicy.policy.conformance import example_document, schema_of
 from gpolicy.policy.kinds import KINDS
 from gpolicy.reference.blocks import (
     WORD_LISTS,
-    Block,
     Heading,
     Named,
+    PageBlock,
     PageListing,
     PageTable,
     example_value,
@@ -53,7 +53,7 @@ _TYPES = (
 _HEAD_KEYS = ("gpolicy", "kind", "description")
 
 
-def policy_page() -> Iterator[Block]:
+def policy_page() -> Iterator[PageBlock]:
     """Yield the page."""
     yield Heading("The policy language", 1)
     yield (
@@ -69,7 +69,7 @@ def policy_page() -> Iterator[Block]:
     yield from settings_section()
 
 
-def language() -> Iterator[Block]:
+def language() -> Iterator[PageBlock]:
     """Yield what is true of all kinds."""
     yield PageTable(("kind", "meaning"), tuple((Link(kind, f"#{anchor(kind)}"), kind_summary(kind)) for kind in KINDS))
     yield (
@@ -89,7 +89,7 @@ def language() -> Iterator[Block]:
     yield PageTable(("type", "examples", "how to write it"), _TYPES)
 
 
-def kind_section(kind: str) -> Iterator[Block]:
+def kind_section(kind: str) -> Iterator[PageBlock]:
     """Yield what there is to say of a kind below its title."""
     yield kind_summary(kind)
     yield PageListing(example_document(kind), "yaml")
@@ -122,7 +122,7 @@ def _used(keys: Iterable[DocumentKey], schema: dict[str, dict[str, dict[str, obj
     return [name for name in dict.fromkeys([*found, *more]) if "properties" in schema["definitions"][name]]
 
 
-def settings_section() -> Iterator[Block]:
+def settings_section() -> Iterator[PageBlock]:
     """Yield what there is to say of gpolicy.toml."""
     yield (
         "Settings of `gpolicy check` for everybody who works on the policy. The same tables may stand in"
@@ -144,7 +144,7 @@ def settings_section() -> Iterator[Block]:
     )
 
 
-def key_tables(keys: list[DocumentKey], words: Named | None = None) -> Iterator[Block]:
+def key_tables(keys: list[DocumentKey], words: Named | None = None) -> Iterator[PageBlock]:
     """Yield tables of keys: one for the first level, and one for each key with many below it.
 
     `words` names the definitions of another schema than a policy's, whose keys need no examples.

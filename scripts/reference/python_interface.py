@@ -16,7 +16,7 @@ from importlib import import_module
 from typing import Any
 
 import gpolicy
-from gpolicy.reference.blocks import Block, Heading, PageListing
+from gpolicy.reference.blocks import Heading, PageBlock, PageListing
 from scripts.reference.markdown import anchor
 
 _ABOUT = (
@@ -54,7 +54,7 @@ class _Thing:
         return _definitions(self.module)[self.name]
 
 
-def python_page() -> list[Block]:
+def python_page() -> list[PageBlock]:
     """Return the page: the functions, the values that they take and give, and the further types that these name."""
     every = (_defined(name, f"gpolicy.{gpolicy.PUBLIC[name]}") for name in sorted(gpolicy.PUBLIC))
     public = [thing for thing in every if thing is not None]
@@ -81,7 +81,7 @@ def python_page() -> list[Block]:
     ]
 
 
-def _described(thing: _Thing, titles: dict[_Thing, str], *, is_public: bool = True) -> Iterator[Block]:
+def _described(thing: _Thing, titles: dict[_Thing, str], *, is_public: bool = True) -> Iterator[PageBlock]:
     """Yield the section of a function or type, with links to the sections of the types that it names."""
     yield Heading(f"`{titles[thing]}`", 3)
     if lines := _listing(thing):

@@ -6,18 +6,18 @@ import re
 import textwrap
 from collections.abc import Iterable
 
-from gpolicy.reference.blocks import Block, Heading, PageListing, PageTable
+from gpolicy.reference.blocks import Heading, PageBlock, PageListing, PageTable
 from scripts.reference.markdown import LINK, Link
 
 
-def man_page(title: str, section: int, date: str, version: str, blocks: Iterable[Block]) -> str:
+def man_page(title: str, section: int, date: str, version: str, blocks: Iterable[PageBlock]) -> str:
     """Return the man page of `title`; headings of level 2 are its sections."""
     head = f'.TH {title.upper()} {section} {date} "gpolicy {version}" gpolicy\n.nh\n.ad l\n'
     text = head + "".join(map(_block, blocks))
     return re.sub(r"(?m)^(\.S[HS] .*\n)\.PP\n", r"\1", text)  # a title begins a paragraph itself
 
 
-def _block(block: Block) -> str:
+def _block(block: PageBlock) -> str:
     match block:
         case Heading(title, level):
             return f".SH {_words(title.upper())}\n" if level == 2 else f".SS {_words(title)}\n"

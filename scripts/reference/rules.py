@@ -8,7 +8,7 @@ from typing import Final
 
 from gpolicy.checking.catalogue import CATALOGUE
 from gpolicy.findings import RuleInfo, Severity
-from gpolicy.reference.blocks import Block, Heading, PageListing, PageTable
+from gpolicy.reference.blocks import Heading, PageBlock, PageListing, PageTable
 from gpolicy.reference.explaining import families, settings_text, state_need
 from scripts.reference.markdown import Link, anchor
 
@@ -35,7 +35,7 @@ _SEVERITIES: Final = {
 }
 
 
-def rules_page(rules: Iterable[RuleInfo] = CATALOGUE) -> Iterator[Block]:
+def rules_page(rules: Iterable[RuleInfo] = CATALOGUE) -> Iterator[PageBlock]:
     """Yield what severities mean and the families, then each family with its rules."""
     known = list(rules)
     by_family = list(families(known))
@@ -81,7 +81,7 @@ def _title(info: RuleInfo) -> str:
     return f"{info.code} {info.name}"
 
 
-def _blocks(info: RuleInfo) -> Iterator[Block]:
+def _blocks(info: RuleInfo) -> Iterator[PageBlock]:
     text = info.text
     fix = f" `check --fix`: {text.fix}" if text.fix else ""
     need = state_need(info)

@@ -22,7 +22,7 @@ from gpolicy.policy.loading import load_policy
 from gpolicy.policy.model import Leaves, Policy
 from gpolicy.policy.yaml_reader import read_yaml
 from gpolicy.writing.documents import SCHEMA_FILE
-from gpolicy.writing.yaml_text import Node, comment_lines, entry
+from gpolicy.writing.yaml_text import YamlNode, comment_lines, entry
 from tests.adopt.cluster_states import cluster_states, texts
 from tests.laws import examples
 from tests.mistakes import find_mistakes
@@ -94,14 +94,14 @@ def test_the_plan_of_an_adopted_policy_is_empty(state: ClusterState) -> None:
     check_law(state)
 
 
-_nodes: st.SearchStrategy[Node] = st.recursive(
+_nodes: st.SearchStrategy[YamlNode] = st.recursive(
     st.booleans() | st.integers(-(2**53), 2**53) | st.floats(allow_nan=False, allow_infinity=False) | texts,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3),
     max_leaves=6,
 )
 
 
-def _carried(node: Node) -> bool:
+def _carried(node: YamlNode) -> bool:
     """An unpaired surrogate is not text, and `<<` is not a key for our reader."""
     if isinstance(node, dict):
         return all(_carried(key) and key != "<<" and _carried(below) for key, below in node.items())
@@ -112,7 +112,7 @@ def _carried(node: Node) -> bool:
 
 @settings(max_examples=examples(200))
 @given(texts, _nodes.filter(_carried), texts, st.booleans())
-def test_any_value_reads_back(key: str, node: Node, comment: str, as_flow: bool) -> None:
+def test_any_value_reads_back(key: str, node: YamlNode, comment: str, as_flow: bool) -> None:
     if key == "end" or not _carried({key: node}):
         return
     lines = [*comment_lines(comment), *entry(key, node, comment=comment, as_flow=as_flow), "end: true"]

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, strategies as st
 
-from gpolicy.allocator.balancing import Goal, Search, balance, engine_search, law_search
+from gpolicy.allocator.balancing import FindMove, Goal, balance, engine_search, law_search
 from gpolicy.allocator.cluster_data import NO_NODE, DiskTemplate, FailReason
 from gpolicy.allocator.cluster_score import cluster_score, least_reserved
 from gpolicy.allocator.engines import engine_cluster
@@ -36,7 +36,9 @@ def taken(where: Cluster, rules: MoveRules, goal: Goal, *, law: bool) -> Found:
         for number, item in where.instances.items()
         if item.template.balanced and item.auto_balance and item.secondary in {NO_NODE, *where.nodes}
     ]
-    search: Search = law_search(movable, rules) if law else engine_search(where.nodes, where.instances, movable, rules)
+    search: FindMove = (
+        law_search(movable, rules) if law else engine_search(where.nodes, where.instances, movable, rules)
+    )
     moves = balance(where.nodes, where.instances, rules, goal, search)
     return [(done.instance.index, done.move.kind, done.move.target, done.score) for done in moves]
 

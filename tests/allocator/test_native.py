@@ -232,9 +232,9 @@ def test_an_interrupted_question_ends_and_the_next_one_is_answered(monkeypatch: 
 
     monkeypatch.setattr(library, "_wait", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        engine.ask(library.Question.REDUNDANT)
+        engine.ask(library.EngineQuestion.REDUNDANT)
     monkeypatch.undo()
-    assert engine.ask(library.Question.REDUNDANT)[0] is Status.DONE
+    assert engine.ask(library.EngineQuestion.REDUNDANT)[0] is Status.DONE
 
 
 def test_a_question_that_never_begins_leaves_the_engine_free(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -246,9 +246,9 @@ def test_a_question_that_never_begins_leaves_the_engine_free(monkeypatch: pytest
     with monkeypatch.context() as patched:
         patched.setattr(threading.Thread, "start", refuse)
         with pytest.raises(RuntimeError, match="can't start new thread"):
-            engine.ask(library.Question.REDUNDANT)
+            engine.ask(library.EngineQuestion.REDUNDANT)
     with monkeypatch.context() as patched:
         patched.setattr(threading.Thread, "start", lambda _: None)  # it ends before it begins
         with pytest.raises(MemoryError):
-            engine.ask(library.Question.REDUNDANT)
-    assert engine.ask(library.Question.REDUNDANT)[0] is Status.DONE
+            engine.ask(library.EngineQuestion.REDUNDANT)
+    assert engine.ask(library.EngineQuestion.REDUNDANT)[0] is Status.DONE

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from gpolicy.allocator.cluster_data import AllocPolicy, Disk
-from gpolicy.analysis.capacity import CapacityReport, GroupCapacity, SpecCapacity, capacity, count_cluster
+from gpolicy.analysis.capacity import CapacityReport, GroupCapacity, PairCapacity, capacity, count_cluster
 from gpolicy.analysis.counted_cluster import HspaceCluster
 from gpolicy.analysis.loaded_state import load_state
 from gpolicy.analysis.placing import place
@@ -69,7 +69,7 @@ def questions(report: CapacityReport) -> Iterator[tuple[GroupCapacity, PlaceRequ
             yield item, request_of(item, spec), spec.fits
 
 
-def request_of(item: GroupCapacity, spec: SpecCapacity) -> PlaceRequest:
+def request_of(item: GroupCapacity, spec: PairCapacity) -> PlaceRequest:
     size = spec.pair.max
     assert item.template is not None
     diskless = item.template.value == "diskless"

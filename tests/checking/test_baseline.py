@@ -9,7 +9,7 @@ import jsonschema
 import pytest
 
 from gpolicy.checking.baseline import Baseline, baseline_text, key_of, read_baseline
-from gpolicy.checking.checking import Checked, Checker, Examination, new_baseline
+from gpolicy.checking.checking import Checker, Examination, Examined, new_baseline
 from gpolicy.checking.settings import Settings
 from gpolicy.errors import InputError
 from gpolicy.findings import BASELINE, Finding, Severity
@@ -33,7 +33,7 @@ def write(directory: Path, text: str = TEXT) -> Baseline:
     return read_baseline(path)
 
 
-def checked(directory: Path, baseline: Baseline, text: str | None = None, settings: Settings | None = None) -> Checked:
+def checked(directory: Path, baseline: Baseline, text: str | None = None, settings: Settings | None = None) -> Examined:
     if text is not None:
         (directory / "policies" / "p.yaml").write_text(text, encoding="utf-8")
     policy = load_policy(directory / "policies")

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from gpolicy.checking.catalogue import CATALOGUE
-from gpolicy.checking.fixing import CheckResult, applied, fix_policy
+from gpolicy.checking.fixing import CheckRound, applied, fix_policy
 from gpolicy.findings import Finding, Severity
 from gpolicy.policy.loading import load_policy
 from tests.mistakes import find_mistakes
@@ -30,9 +30,9 @@ class OnePolicy:
         self.file = directory / "policy.yaml"
         self.file.write_text(text, encoding="utf-8")
 
-    def __call__(self, texts: Mapping[str, str]) -> CheckResult:
+    def __call__(self, texts: Mapping[str, str]) -> CheckRound:
         policy = load_policy(self.file, texts)
-        return CheckResult(
+        return CheckRound(
             findings=find_mistakes(policy, today=TODAY), files=policy.files, editable=frozenset({str(self.file)})
         )
 
@@ -45,7 +45,7 @@ def keys(findings: list[Finding]) -> Counter[str]:
     return Counter(finding.code for finding in findings)
 
 
-def fix_each(check: OnePolicy, before: CheckResult) -> None:
+def fix_each(check: OnePolicy, before: CheckRound) -> None:
     """Each fix alone removes its finding."""
     for finding in before.findings:
         if finding.fix is None:
@@ -61,7 +61,7 @@ def fix_each(check: OnePolicy, before: CheckResult) -> None:
         assert all(code[:3] != "GP0" for code in fewer), fewer
 
 
-def fix_all(check: OnePolicy, before: CheckResult, text: str) -> None:
+def fix_all(check: OnePolicy, before: CheckRound, text: str) -> None:
     """All fixes together leave nothing worse and nothing that can be fixed."""
     result = fix_policy(check)
     assert [finding.code for finding in result.left.findings if finding.fix] == []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from gpolicy.checking.fixing import MOST_CHECKS, CheckResult, fix_policy
+from gpolicy.checking.fixing import MOST_CHECKS, CheckRound, fix_policy
 from gpolicy.findings import Edit, Finding, Fix, Severity
 from gpolicy.policy.source_file import SourceFile
 
@@ -19,7 +19,7 @@ class Words:
         self.editable = frozenset(editable)
         self.checks = 0
 
-    def __call__(self, texts: Mapping[str, str]) -> CheckResult:
+    def __call__(self, texts: Mapping[str, str]) -> CheckRound:
         self.checks += 1
         file = SourceFile("f", texts.get("f", self.text))
         found = [
@@ -28,7 +28,7 @@ class Words:
             for match in re.finditer(pattern, file.text)
             for place in [file.span(*match.span())]
         ]
-        return CheckResult(findings=found, files={"f": file, "base": SourceFile("base", "")}, editable=self.editable)
+        return CheckRound(findings=found, files={"f": file, "base": SourceFile("base", "")}, editable=self.editable)
 
 
 def test_rounds_go_on_until_nothing_changes() -> None:

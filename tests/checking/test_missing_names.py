@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from gpolicy.checking.checking import Checker, CheckReport, report_together
+from gpolicy.checking.checking import Checker, CheckReport, report_checks
 from gpolicy.findings import Finding, Severity
 from gpolicy.policy.files import policy_roots
 from tests.rules.run_rules import TODAY
@@ -47,7 +47,7 @@ ipolicy:
 
 
 def _report(directory: Path) -> CheckReport:
-    return report_together(Checker(policy_roots(directory), None, today=TODAY).check())
+    return report_checks(Checker(policy_roots(directory), None, today=TODAY).check())
 
 
 def _bad(directory: Path) -> list[Finding]:
@@ -141,7 +141,7 @@ def test_rules_that_no_policy_of_the_repository_reads(tmp_path: Path) -> None:
         (tmp_path / name).write_text(text, encoding="utf-8")
     (found,) = _bad(tmp_path)
     assert (found.code, found.span and Path(found.span.file)) == ("GP026", tmp_path / "common" / "rules.yaml")
-    alone = report_together(Checker([tmp_path / "a"], None, today=TODAY).check())
+    alone = report_checks(Checker([tmp_path / "a"], None, today=TODAY).check())
     assert alone.findings == [], "another policy may read it"
     (tmp_path / "common" / "rules.yaml").write_text(files["common/base.yaml"], encoding="utf-8")
     assert _bad(tmp_path) == [], "what is about objects may wait for somebody to extend it"

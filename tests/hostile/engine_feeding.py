@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from types import FrameType
 
-from gpolicy.allocator.balancing import Goal, Search, balance as balance_nodes, engine_search, law_search
+from gpolicy.allocator.balancing import FindMove, Goal, balance as balance_nodes, engine_search, law_search
 from gpolicy.allocator.cluster_data import DEFAULT_POLICY, NO_NODE
 from gpolicy.allocator.compiled_allocation import CompiledAllocator
 from gpolicy.allocator.engines import compiled_attempt, compiled_redundancy
@@ -22,11 +22,11 @@ from gpolicy.allocator.evacuation import EvacuationMode, evacuate_nodes
 from gpolicy.allocator.ghc_numbers import DivisionError
 from gpolicy.allocator.merge import Cluster
 from gpolicy.allocator.native.library import (
+    EngineQuestion,
     EngineStoppedError,
     Leaving,
     MoveRules,
     NativeEngine,
-    Question,
     Status,
     Unlisted,
     load,
@@ -89,7 +89,7 @@ def by_streams(rng: random.Random) -> list[str]:
 
 
 def ask_about_instance(
-    question: Question, rng: random.Random, engine: NativeEngine, wanted: Numbers, nodes: int
+    question: EngineQuestion, rng: random.Random, engine: NativeEngine, wanted: Numbers, nodes: int
 ) -> Status:
     """Ask one question about a wanted instance, and hold against the cluster what comes back."""
     before = engine.placed
@@ -165,7 +165,10 @@ def balance(rng: random.Random, engine: NativeEngine, _wanted: Numbers, nodes: i
 
 
 ASK = {
-    **{question.name: lambda *given, question=question: ask_about_instance(question, *given) for question in Question},
+    **{
+        question.name: lambda *given, question=question: ask_about_instance(question, *given)
+        for question in EngineQuestion
+    },
     "MOVE_AWAY": move_away,
     "LOSE": lose,
     "BALANCE": balance,
@@ -237,7 +240,7 @@ def _balance(values: Values, *, law: bool) -> object:
     given = (not values.checked, False, False, values.rules.cpus, values.force)
     rules = MoveRules(sum(rule for rule, wanted in zip(MoveRules, given, strict=True) if wanted))
     goal = Goal(optimum=-1e300, limit=3, min_gain=0.0)
-    search: Search = law_search(movable, rules) if law else engine_search(nodes, instances, movable, rules)
+    search: FindMove = law_search(movable, rules) if law else engine_search(nodes, instances, movable, rules)
     moves = balance_nodes(nodes, instances, rules, goal, search)
     return [(done.move.kind, done.instance.index, done.move.target, done.score) for done in moves]
 

@@ -12,7 +12,7 @@ from gpolicy.findings import Finding, Located, Span
 from gpolicy.policy.kinds import Measure
 from gpolicy.policy.loading import LARGEST_SNAPSHOT, load_policy
 from gpolicy.policy.model import MOST_NODES, GroupPolicy, Policy, promised_nodes
-from gpolicy.policy.scenario import Action, DiskSize, Machine, Number
+from gpolicy.policy.scenario import Action, DiskSize, ExpectedNumber, Machine
 from gpolicy.policy.source_file import SourceFile, YamlDocument
 
 HEAD = "gpolicy: v1\nkind: Test\ntests:\n  - name: t\n"
@@ -52,12 +52,12 @@ def test_what_is_written_comes_out(tmp_path: Path) -> None:
     assert (found.sizes.bound, found.sizes.disks) == ("max", (DiskSize(10240), DiskSize(1536, 2)))
     assert {item.title: item.wanted for item in found.expectations} == {
         "node": "half-full",
-        "lost_allocations.s": Number(1, 1),
-        "disk_left": Number(1024, 1024),
+        "lost_allocations.s": ExpectedNumber(1, 1),
+        "disk_left": ExpectedNumber(1024, 1024),
         "preference": ("half-full", "empty-1"),
         "candidates.empty-1.refused": True,
         "candidates.empty-1.because": "memory",
-        "candidates.empty-1.lost_allocations.s": Number(0, 0),
+        "candidates.empty-1.lost_allocations.s": ExpectedNumber(0, 0),
     }
     assert found.expectations[0].span.line == 11
 

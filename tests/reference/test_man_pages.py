@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gpolicy.cli.app import VERBS
-from gpolicy.reference.blocks import Block, Heading, PageListing, PageTable
+from gpolicy.reference.blocks import Heading, PageBlock, PageListing, PageTable
 from scripts.reference.commands import verbs
 from scripts.reference.man import man_pages
 from scripts.reference.roff import man_page
@@ -25,7 +25,7 @@ def test_every_verb_has_a_page_that_names_its_options() -> None:
 
 
 def test_text_cannot_become_a_request_or_an_escape() -> None:
-    blocks: list[Block] = [
+    blocks: list[PageBlock] = [
         Heading("Name"),
         ".so /etc/passwd",
         PageListing("'\\n"),

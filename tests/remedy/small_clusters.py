@@ -12,10 +12,10 @@ from gpolicy.cluster.htools_sources import parse_text
 from gpolicy.cluster.state import ClusterState
 from gpolicy.progress import Stop, silent
 from gpolicy.remedy.faults import Layout
-from gpolicy.remedy.moving import Trial
+from gpolicy.remedy.moving import TriedMove
 from gpolicy.remedy.remedy import Beginning, begin_remedy
 from gpolicy.remedy.room import Hail, Want, read_want
-from gpolicy.remedy.search import Search
+from gpolicy.remedy.search import RemedySearch
 
 # ruff: noqa: S311 (chance is for finding mistakes here, not for secrets)
 
@@ -72,8 +72,8 @@ class Question:
     hail: Hail
     want: Want
 
-    def search(self) -> Search:
-        return Search(self.beginning.before.layout, self.beginning.movers, Stop(), silent)
+    def search(self) -> RemedySearch:
+        return RemedySearch(self.beginning.before.layout, self.beginning.movers, Stop(), silent)
 
 
 def question(seed: int) -> Question:
@@ -108,7 +108,7 @@ def all_reached(asked: Question, most: int) -> Iterator[tuple[int, int, Layout]]
             for index in layout.instances:
                 for move in movers.moves(layout, index):
                     trial = movers.try_move(layout, move)
-                    if isinstance(trial, Trial) and trial.gain.units >= 0:
+                    if isinstance(trial, TriedMove) and trial.gain.units >= 0:
                         there = layout.after(trial.moved)
                         key = places_of(there)
                         cost = copied + trial.copied

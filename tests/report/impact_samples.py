@@ -7,7 +7,7 @@ from collections.abc import Callable
 from gpolicy.allocator.cluster_data import DiskTemplate, Spec, SpecPair
 from gpolicy.analysis.basis import Basis, BasisKind
 from gpolicy.analysis.binding import Binding, Cause, Room, Stranded
-from gpolicy.analysis.capacity import GroupCapacity, PlacedSize, SpecCapacity
+from gpolicy.analysis.capacity import GroupCapacity, PairCapacity, PlacedSize
 from gpolicy.analysis.counted_cluster import Fit
 from gpolicy.analysis.health import (
     DesiredLocationMissing,
@@ -102,7 +102,7 @@ def counted(
         nodes=5,
         instances=7,
         specs=tuple(
-            SpecCapacity(
+            PairCapacity(
                 name,
                 pair,
                 1,

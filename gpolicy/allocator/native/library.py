@@ -31,7 +31,7 @@ class Status(IntEnum):
     TOO_LONG = 9
 
 
-class Question(IntEnum):
+class EngineQuestion(IntEnum):
     """The questions to the engine (`enum kind` of library.c)."""
 
     STANDARD = 0
@@ -181,7 +181,7 @@ class NativeEngine:
 
     def ask(
         self,
-        question: Question,
+        question: EngineQuestion,
         wanted: Numbers | None = None,
         *,
         keep: int = 0,

@@ -47,7 +47,7 @@ def remedy(  # noqa: PLR0913 (one parameter an option)
     script: Script = None,
     save: Save = None,
     shown: options.Shown,
-    resource_model: options.ResourceModel = False,
+    resource_model: options.ResourceModelOption = False,
 ) -> int:
     """Find the moves that cure a cluster, and say what nothing cures.
 
@@ -60,7 +60,7 @@ def remedy(  # noqa: PLR0913 (one parameter an option)
     outputs = shown.outputs("remedy")
     given, what_if, mib = options.policy_path(path, policy), suppositions.read(), _rate(rate)
     again = ("remedy",) if want is None else ("remedy", "--want", want)
-    files = _Files(shown.saved("remedy", save), script, given, supposing=what_if is not None, again=again)
+    files = _MoveFiles(shown.saved("remedy", save), script, given, supposing=what_if is not None, again=again)
     plan = given if given is not None and given.suffix == ".json" else None
 
     def work(target: Target) -> Report:
@@ -103,7 +103,7 @@ def evacuate(  # noqa: PLR0913 (one parameter an option)
     suppositions: options.Suppositions,
     seconds: options.Seconds = 60.0,
     shown: options.Shown,
-    resource_model: options.ResourceModel = False,
+    resource_model: options.ResourceModelOption = False,
     every: Annotated[bool, typer.Option("--all-candidates", "-a")] = False,
 ) -> int:
     """Show what moves where to empty nodes or a group, and what stays.
@@ -140,7 +140,7 @@ def evacuate(  # noqa: PLR0913 (one parameter an option)
     again = ["--group", group] if group else [nodes or ""]
     again = again if not in_turn else ["--in-turn", *filter(None, again)]
     again += [f"--{request.mode.value}"] if request.mode is not EvacuationMode.ALL else []
-    files = _Files(
+    files = _MoveFiles(
         shown.saved("evacuate", save), script, policy, supposing=what_if is not None, again=("evacuate", *again)
     )
 
@@ -164,7 +164,7 @@ def evacuate(  # noqa: PLR0913 (one parameter an option)
 
 
 def _in_turn(
-    cluster: OpenedCluster, state: ClusterState, request: EvacuationRequest, files: _Files, seconds: float
+    cluster: OpenedCluster, state: ClusterState, request: EvacuationRequest, files: _MoveFiles, seconds: float
 ) -> Report:
     """Return in which waves nodes go, and write the moves of each."""
     from gpolicy.report.waves_answer import WAVES_DOCUMENT, waves_answer  # noqa: PLC0415
@@ -177,7 +177,7 @@ def _in_turn(
 
 
 @dataclass(frozen=True, slots=True)
-class _Files:
+class _MoveFiles:
     """The files to write moves to: for `gpolicy apply`, and a script. `given` is the policy or plan they are for.
 
     `again` are the words of gpolicy that ask again.
@@ -195,7 +195,7 @@ class _Files:
                 message = f"{option} is for the cluster as it is, not for a supposed one"
                 raise UsageError(message, hint=f"leave {option} out")
 
-    def of(self, target: Target) -> _Files:
+    def of(self, target: Target) -> _MoveFiles:
         """Return the files of one cluster."""
         given = self.given if self.given and self.given.suffix == ".json" else target.given_policy
         found = replace(self, save=target.output(self.save), script=target.output(self.script, ".sh"), given=given)

@@ -31,7 +31,7 @@ verbs = typer.Typer()
 _SHORT_SEARCH: Final = 6_000
 """The work of a search for moves that nobody asked for: about half a second."""
 
-Weight = Annotated[list[str] | None, typer.Option("--weight", metavar="NAME=VALUE")]
+WeightOptions = Annotated[list[str] | None, typer.Option("--weight", metavar="NAME=VALUE")]
 
 
 @verbs.command("capacity")
@@ -47,8 +47,8 @@ def capacity(  # noqa: PLR0913 (one parameter an option)
     compare: Annotated[list[Path] | None, typer.Option("--compare", metavar="PATH")] = None,
     history: Annotated[Path | None, typer.Option("--history", metavar="DIR")] = None,
     shown: options.Shown,
-    resource_model: options.ResourceModel = False,
-    weight: Weight = None,
+    resource_model: options.ResourceModelOption = False,
+    weight: WeightOptions = None,
     score: Annotated[bool, typer.Option("--score")] = False,
 ) -> int:
     """Count how many more instances fit, and what limits them.
@@ -139,9 +139,9 @@ def place(  # noqa: PLR0913 (Typer reads options from arguments)
     shown: options.Shown,
     every: Annotated[bool, typer.Option("--all-candidates", "-a")] = False,
     limit_options: options.LimitOptions,
-    weight: Weight = None,
+    weight: WeightOptions = None,
     ignore_ipolicy: Annotated[bool, typer.Option("--ignore-ipolicy")] = False,
-    resource_model: options.ResourceModel = False,
+    resource_model: options.ResourceModelOption = False,
 ) -> int:
     """Show where hail would place an instance, and why there.
 

@@ -16,7 +16,7 @@ from gpolicy.policy.kinds import BUILT_IN, Guard, Measure
 from gpolicy.printable import count, named, some
 from gpolicy.rules.node_limits import excesses_by_group, own_pool, promised_disk
 from gpolicy.rules.shared import grouped, moved
-from gpolicy.rules.tags.domains import sides
+from gpolicy.rules.tags.domains import two_sides
 
 if TYPE_CHECKING:
     from gpolicy.analysis.violations import ParameterBreach, PolicyViolation
@@ -270,7 +270,7 @@ def _place_of_tag(context: Context, rules: Sequence[Tag], wrong: _Wrong) -> tupl
     """Return the object and the place of the tag that makes it wrong: a new one of the cluster, else of a node."""
     old = context.observed.cluster.tags
     tags = (*wrong.tags, *([f"{wrong.domain}:"] if wrong.domain else []))
-    about = [rule for rule in rules if any(tag.startswith(rule.suffix) or tag in sides(rule) for tag in tags)]
+    about = [rule for rule in rules if any(tag.startswith(rule.suffix) or tag in two_sides(rule) for tag in tags)]
     about.sort(key=lambda rule: rule.text in old)
     if about and about[0].text not in old:
         return about[0].label, about[0].span

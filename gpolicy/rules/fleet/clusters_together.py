@@ -54,8 +54,8 @@ def _likeness(name: str, *texts: str) -> int:
 @error("GP832", When.FLEET)
 def node_in_two_clusters(fleet: Fleet) -> Iterator[Hit]:
     for members in fleet.with_one_base:
-        first: dict[str, _Named] = {}
-        wild: dict[str, list[_Named]] = defaultdict(list)  # by what each begins with
+        first: dict[str, _NamedNodes] = {}
+        wild: dict[str, list[_NamedNodes]] = defaultdict(list)  # by what each begins with
         lengths, compared = set[int](), 0  # of what they begin with, and how many they are
         left, lost = 200_000, dict[int, list[str]]()  # names that patterns are written out to
         for named in _named_nodes(fleet, members):
@@ -92,7 +92,7 @@ def node_in_two_clusters(fleet: Fleet) -> Iterator[Hit]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Named:
+class _NamedNodes:
     """A name or pattern of nodes, with its policy and group."""
 
     policy: int
@@ -100,7 +100,7 @@ class _Named:
     value: str
     span: Span
 
-    def meets(self, other: _Named) -> bool:
+    def meets(self, other: _NamedNodes) -> bool:
         """Return whether another one is of another cluster, and not the same text of a base."""
         return self.policy != other.policy and place_of(self.span) != place_of(other.span)
 
@@ -112,13 +112,13 @@ def _in_no_group(policy: Policy) -> Iterator[str]:
     return (name for name in named if len(claimed) < _MOST_PATTERNS and not any(share_nodes(name, c) for c in claimed))
 
 
-def _named_nodes(fleet: Fleet, members: Iterable[int]) -> Iterator[_Named]:
+def _named_nodes(fleet: Fleet, members: Iterable[int]) -> Iterator[_NamedNodes]:
     """Yield the nodes that groups of these policies name, without patterns that are too wide, such as node*."""
     for number in members:
         for group in fleet.policies[number].groups.values():
             for node in group.nodes or ():
                 if "." in node.value or not is_glob(node.value):
-                    yield _Named(number, group.label, node.value, node.span)
+                    yield _NamedNodes(number, group.label, node.value, node.span)
 
 
 @information("GP833", When.FLEET)

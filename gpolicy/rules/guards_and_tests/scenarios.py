@@ -12,7 +12,7 @@ from gpolicy.findings import Located, Role, copied
 from gpolicy.ganeti.vocabulary import ALLOWED_TEMPLATES, ENABLED_TEMPLATES, EXCLUSIVE_STORAGE
 from gpolicy.guessing import MOST_GUESSES, MOST_KNOWN, did_you_mean_one_of, name_meant
 from gpolicy.policy.model import GroupPolicy, Hardware, is_glob, matches, promised_nodes, unlikely, written_out
-from gpolicy.policy.scenario import Action, Number, Scenario, SimulatedGroup
+from gpolicy.policy.scenario import Action, ExpectedNumber, Scenario, SimulatedGroup
 from gpolicy.printable import count, listed, some
 from gpolicy.rules.node_lists import almost_in_group, nodes_like
 from gpolicy.rules.shared import forgotten_base, of_cluster, repeated, sizes_of, unknown_group, unknown_spec
@@ -226,7 +226,7 @@ def test_template(context: Context) -> Iterator[Hit]:
         wanted = {item.path: item.wanted for item in scenario.expectations}
         expects_refusal = wanted.get(("refused",)) is True
         if scenario.action is Action.CAPACITY:
-            expects_refusal = not any(isinstance(item, Number) and item.least for item in wanted.values())
+            expects_refusal = not any(isinstance(item, ExpectedNumber) and item.least for item in wanted.values())
         if expects_refusal or (scenario.sizes is not None and scenario.sizes.ignore_ipolicy):
             continue  # that may be what it shows
         name, message, missing, hint = template.value, "", "", "name another template"
@@ -362,7 +362,7 @@ def test_never_fails(context: Context) -> Iterator[Hit]:
     for scenario in context.policy.scenarios:
         for expectation in scenario.expectations:
             wanted = expectation.wanted
-            most = wanted.most if isinstance(wanted, Number) and (wanted.least or 0) <= 0 else 0
+            most = wanted.most if isinstance(wanted, ExpectedNumber) and (wanted.least or 0) <= 0 else 0
             if most is None or most >= 100_000:  # no cluster holds more instances
                 bound = "at least 0" if most is None else f"at most {most:,}"
                 message = f"{expectation.title} is {bound} in any case"

@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from itertools import islice, zip_longest
@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from gpolicy.checking.context import Context
 from gpolicy.checking.rule import Hit, When, error, hit, see, warning
-from gpolicy.checking.value_schema import REFERENCE, Breach, Judgement, Mistake, Schema, children, judge, never_is
+from gpolicy.checking.value_schema import REFERENCE, Breach, Judgement, SchemaMistake, children, judge, never_is
 from gpolicy.cluster.terms import STATES
 from gpolicy.data import read_data
 from gpolicy.findings import AMBIGUOUS, HOUSE_CODE, Located, Related, Role, RuleInfo, Span
@@ -18,7 +18,7 @@ from gpolicy.ganeti.amounts import MIB, sensible_range
 from gpolicy.ganeti.parameters import parameter_at, parameters_of
 from gpolicy.ganeti.vocabulary import MINMAX, Level, Parameter, Type
 from gpolicy.guessing import MOST_GUESSES, did_you_mean, did_you_mean_one_of, name_meant
-from gpolicy.policy.conformance import schema_of
+from gpolicy.policy.conformance import Schema, schema_of
 from gpolicy.policy.kinds import SCHEMA, HouseRule
 from gpolicy.policy.model import LEVELS, ClusterPolicy, Declared, GroupPolicy, Leaf, Policy, is_glob
 from gpolicy.policy.source_file import ALIAS_BOMB, Pointer, YamlDocument, place_name
@@ -51,7 +51,7 @@ def _about_one_value(house_rule: HouseRule, schema: Any, start: Pointer = ()) ->
     seen = set[int]()
     while todo:
         found, place = todo.pop()
-        if not isinstance(found, Mapping) or id(found) in seen:
+        if not isinstance(found, dict) or id(found) in seen:
             continue
         seen.add(id(found))
         yield found, place
@@ -71,7 +71,7 @@ def unknown_values(house_rule: HouseRule) -> Iterator[tuple[str, Pointer]]:
         yield from (item for item in named if item[0] not in known and not item[0].startswith("disk_state."))
 
 
-def idle_parts(house_rule: HouseRule) -> Iterator[Mistake]:
+def idle_parts(house_rule: HouseRule) -> Iterator[SchemaMistake]:
     """Yield the parts of a sound schema that are about what their value never is: place, what is so, what to do."""
     for around, place in _about_one_value(house_rule, house_rule.schema):
         for name, whole in around.get("properties", {}).items():
@@ -79,7 +79,7 @@ def idle_parts(house_rule: HouseRule) -> Iterator[Mistake]:
                 yield from _idle_keywords(name, parameter_at(tuple(name.split("."))), schema, at)
 
 
-def _idle_keywords(name: str, parameter: Parameter | None, schema: Schema, place: Pointer) -> Iterator[Mistake]:
+def _idle_keywords(name: str, parameter: Parameter | None, schema: Schema, place: Pointer) -> Iterator[SchemaMistake]:
     choices = parameter.choices if parameter is not None and parameter.type is Type.CHOICE else ()
     wanted = [("const", schema["const"])] if "const" in schema else []
     wanted += [("enum", word) for word in schema.get("enum", ())]
@@ -137,7 +137,7 @@ def tags_of(item: Declared, policy: Policy) -> Sequence[Located[str]]:
 
 
 _SHOW: Final = "`gpolicy show --format json` shows the values of each object as `effective`"
-_Place = tuple[YamlDocument | None, Span]
+_ValuePlace = tuple[YamlDocument | None, Span]
 """Where a value is written, and its document if it is that of an object."""
 Judged = tuple[HouseRule, dict[int, tuple[Declared, EffectiveObject]], Judgement | None]
 """A house rule, the objects that it looks at, by number, and what is found; None if no time was left for it."""
@@ -184,7 +184,7 @@ def _sound_rules(context: Context) -> list[HouseRule]:
 
 
 def _broken(
-    info: RuleInfo, rule: HouseRule, breach: Breach, declared: Declared, title: str, place: _Place, *, of_few: bool
+    info: RuleInfo, rule: HouseRule, breach: Breach, declared: Declared, title: str, place: _ValuePlace, *, of_few: bool
 ) -> Hit:
     """Return what a rule finds: at the value, or where one that is only for some objects lacks a value of its own."""
     document, span = place
@@ -204,7 +204,7 @@ def _broken(
 # --- where it stands -----------------------------------------------------------------------------------------------
 
 
-def _place(breach: Breach, declared: Declared, effective: EffectiveObject, policy: Policy) -> _Place:
+def _place(breach: Breach, declared: Declared, effective: EffectiveObject, policy: Policy) -> _ValuePlace:
     """Return the place of the value that breaks a rule, and its document; the object where nothing is written."""
     if not breach.path:
         return declared.document, declared.span

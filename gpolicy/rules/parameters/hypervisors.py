@@ -31,12 +31,12 @@ _LOOPBACK: Final = "127.0.0.1"
 _OF_XEN: Final[Path] = ("hvparams", "xen-hvm", "vnc_bind_address")
 """Its form is part of the parameter table."""
 
-_Pairs = Mapping[tuple[Path, Path], "_Pair"]
+_Clashes = Mapping[tuple[Path, Path], "_Clash"]
 """By the two parameters."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Pair:
+class _Clash:
     """Values of two parameters that Ganeti refuses together, that make one useless or keep instances from starting.
 
     `by_default`: also if nobody declares the second, whose default is such a value. `unless`: a parameter that makes
@@ -59,22 +59,22 @@ def _both(hypervisor: str, first: str, second: str) -> tuple[Path, Path]:
 _of_kvm: Final = partial(_both, "kvm")
 
 
-_CONTRADICTIONS: Final[_Pairs] = {
-    _of_kvm("security_domain", "security_model"): _Pair(lambda domain, model: bool(domain) and model != "user"),
-    _of_kvm("security_model", "security_domain"): _Pair(lambda model, domain: model == "user" and not domain),
-    _of_kvm("disk_aio", "disk_cache"): _Pair(lambda aio, cache: aio == "native" and cache != "none", since="3.0"),
-    _of_kvm("vnc_x509_verify", "vnc_x509_path"): _Pair(lambda verify, path: verify is True and not path),
-    _of_kvm("boot_order", "cdrom_image_path"): _Pair(lambda order, image: order == "cdrom" and not image),
-    _of_kvm("root_path", "kernel_path"): _Pair(lambda root, kernel: bool(kernel) and not root),
-    _of_kvm("vnc_bind_address", "spice_bind"): _Pair(lambda vnc, spice: bool(vnc) and bool(spice)),
-    _of_kvm("spice_ip_version", "spice_bind"): _Pair(
+_CONTRADICTIONS: Final[_Clashes] = {
+    _of_kvm("security_domain", "security_model"): _Clash(lambda domain, model: bool(domain) and model != "user"),
+    _of_kvm("security_model", "security_domain"): _Clash(lambda model, domain: model == "user" and not domain),
+    _of_kvm("disk_aio", "disk_cache"): _Clash(lambda aio, cache: aio == "native" and cache != "none", since="3.0"),
+    _of_kvm("vnc_x509_verify", "vnc_x509_path"): _Clash(lambda verify, path: verify is True and not path),
+    _of_kvm("boot_order", "cdrom_image_path"): _Clash(lambda order, image: order == "cdrom" and not image),
+    _of_kvm("root_path", "kernel_path"): _Clash(lambda root, kernel: bool(kernel) and not root),
+    _of_kvm("vnc_bind_address", "spice_bind"): _Clash(lambda vnc, spice: bool(vnc) and bool(spice)),
+    _of_kvm("spice_ip_version", "spice_bind"): _Clash(
         lambda version, bind: (address := _address_of(bind)) is not None and {version, address.version} == {4, 6}
     ),
 }
 
 
-_OF_SPICE: Final[_Pairs] = {
-    (parameter.path, kvm("spice_bind")): _Pair(
+_OF_SPICE: Final[_Clashes] = {
+    (parameter.path, kvm("spice_bind")): _Clash(
         lambda value, bind: bool(value) and not bind,
         f"{parameter.path[2]} needs spice_bind, which is empty",
         "write the address or interface of the consoles into spice_bind",
@@ -88,7 +88,7 @@ _OF_SPICE: Final[_Pairs] = {
 """Parameters of SPICE that Ganeti refuses without an address: those that are empty or off by themselves."""
 
 
-def _refused_together(context: Context, table: _Pairs) -> Iterator[Hit]:
+def _refused_together(context: Context, table: _Clashes) -> Iterator[Hit]:
     for paths, item in table.items():
         for declared, values in together(context, *paths) if context.is_since(item.since) else ():
             if item.wrong(*(value.value for value in values)):
@@ -96,7 +96,7 @@ def _refused_together(context: Context, table: _Pairs) -> Iterator[Hit]:
                 yield conflict(context, declared, message, _asked_first(context, paths, hint), *values)
 
 
-def _said(code: str, paths: tuple[Path, Path], item: _Pair) -> tuple[str, str]:
+def _said(code: str, paths: tuple[Path, Path], item: _Clash) -> tuple[str, str]:
     """Return the message and the hint of a rule about two parameters."""
     name = " ".join(".".join(path).removeprefix("hvparams.") for path in paths)
     said = {} if item.message else read_data("hypervisor_pairs.toml")[code][name]
@@ -181,11 +181,11 @@ def hypervisor_parameter_needs_another(context: Context) -> Iterator[Hit]:
                 yield hit(declared, message, leaf.span, _asked_first(context, (first, second), as_well))
 
 
-def _ignored(hypervisor: str, names: str, other: str, value: object, hint: str, *, by_default: bool) -> _Pairs:
+def _ignored(hypervisor: str, names: str, other: str, value: object, hint: str, *, by_default: bool) -> _Clashes:
     """Return mismatches of parameters that are not read while another one has a value."""
     shown = f"{other} is {as_word(value)}" if value != "" else f"{other} is empty"
     return {
-        (path, other_path): _Pair(_unread(path, value), f"{path[-1]} is not used: {shown}", hint, by_default)
+        (path, other_path): _Clash(_unread(path, value), f"{path[-1]} is not used: {shown}", hint, by_default)
         for path, other_path in (_both(hypervisor, name, other) for name in names.split())
     }
 
@@ -196,9 +196,9 @@ def _unread(path: Path, value: object) -> Callable[[Any, Any], bool]:
     return lambda own, other: own not in unset and other == value
 
 
-_MISMATCHES: Final[_Pairs] = {
+_MISMATCHES: Final[_Clashes] = {
     **{
-        (("data_collector_interval", name), ("enabled_data_collectors", name)): _Pair(
+        (("data_collector_interval", name), ("enabled_data_collectors", name)): _Clash(
             lambda _, enabled: enabled is False,
             f"data_collector_interval is not used: the collector {name} is off",
             "leave the interval out, or turn the collector on",
@@ -206,53 +206,53 @@ _MISMATCHES: Final[_Pairs] = {
         for name in DATA_COLLECTORS
     },
     **{key: pair for row in read_data("hypervisor_pairs.toml")["ignored"] for key, pair in _ignored(**row).items()},
-    _both("xen-pvm", "use_bootloader", "bootloader_path"): _Pair(
+    _both("xen-pvm", "use_bootloader", "bootloader_path"): _Clash(
         lambda use, path: use is True and path == "", by_default=True
     ),
-    _of_kvm("boot_order", "floppy_image_path"): _Pair(
+    _of_kvm("boot_order", "floppy_image_path"): _Clash(
         lambda order, image: order == "floppy" and image == "", by_default=True
     ),
-    _both("xen-hvm", "boot_order", "cdrom_image_path"): _Pair(
+    _both("xen-hvm", "boot_order", "cdrom_image_path"): _Clash(
         lambda order, image: set(order) == {"d"} and image == "", by_default=True
     ),
-    (("hvparams", "xen-pvm", "xen_cmd"), ("hvparams", "xen-hvm", "xen_cmd")): _Pair(lambda one, other: one != other),
-    _of_kvm("boot_order", "kernel_path"): _Pair(lambda order, kernel: order != "disk" and kernel != ""),
+    (("hvparams", "xen-pvm", "xen_cmd"), ("hvparams", "xen-hvm", "xen_cmd")): _Clash(lambda one, other: one != other),
+    _of_kvm("boot_order", "kernel_path"): _Clash(lambda order, kernel: order != "disk" and kernel != ""),
     **{
-        (kvm(name), kvm("nic_type")): _Pair(lambda value, nic: (value is True or value > 1) and nic != "paravirtual")
+        (kvm(name), kvm("nic_type")): _Clash(lambda value, nic: (value is True or value > 1) and nic != "paravirtual")
         for name in ("vhost_net", "virtio_net_queues")
     },
-    _of_kvm("virtio_net_queues", "vnet_hdr"): _Pair(lambda queues, headers: queues > 1 and headers is False),
-    _of_kvm("scsi_controller_type", "disk_type"): _Pair(
+    _of_kvm("virtio_net_queues", "vnet_hdr"): _Clash(lambda queues, headers: queues > 1 and headers is False),
+    _of_kvm("scsi_controller_type", "disk_type"): _Clash(
         lambda controller, disk: controller != "lsi" and not disk.startswith("scsi")
     ),
-    _of_kvm("root_path", "disk_type"): _Pair(
+    _of_kvm("root_path", "disk_type"): _Clash(
         lambda root, disk: disk == "paravirtual" and re.match("/dev/([sh]|xv)d", root) is not None,
         by_default=True,
         unless=(kvm("kernel_path"), ""),
     ),
-    _of_kvm("kernel_args", "serial_console"): _Pair(
+    _of_kvm("kernel_args", "serial_console"): _Clash(
         lambda arguments, console: console is False and "console=ttyS" in arguments, unless=(kvm("kernel_path"), "")
     ),
-    _both("xen-pvm", "root_path", "blockdev_prefix"): _Pair(
+    _both("xen-pvm", "root_path", "blockdev_prefix"): _Clash(
         lambda root, prefix: bool(re.match("/dev/[shv]d", root)) and not root.startswith(f"/dev/{prefix}")
     ),
-    _of_kvm("cpu_type", "kvm_flag"): _Pair(lambda cpu, flag: cpu.partition(",")[0] == "host" and flag == "disabled"),
-    _of_kvm("security_domain", "security_model"): _Pair(lambda domain, model: domain == "root" and model == "user"),
-    (("enabled_user_shutdown",), kvm("user_shutdown")): _Pair(
+    _of_kvm("cpu_type", "kvm_flag"): _Clash(lambda cpu, flag: cpu.partition(",")[0] == "host" and flag == "disabled"),
+    _of_kvm("security_domain", "security_model"): _Clash(lambda domain, model: domain == "root" and model == "user"),
+    (("enabled_user_shutdown",), kvm("user_shutdown")): _Clash(
         lambda of_cluster, own: of_cluster is True and own is False, by_default=True
     ),
-    _both("xen-pvm", "root_path", "kernel_args"): _Pair(
+    _both("xen-pvm", "root_path", "kernel_args"): _Clash(
         lambda root, arguments: root == "" and "root=" not in arguments,
         by_default=True,
         unless=(("hvparams", "xen-pvm", "use_bootloader"), True),
     ),
-    _of_kvm("kernel_args", "root_path"): _Pair(
+    _of_kvm("kernel_args", "root_path"): _Clash(
         lambda arguments, root: any(word.startswith("root=") and word[5:] != root for word in arguments.split())
     ),
-    _both("xen-hvm", "nic_type", "vif_type"): _Pair(
+    _both("xen-hvm", "nic_type", "vif_type"): _Clash(
         lambda nic, vif: vif == "vif" and nic not in ("paravirtual", "rtl8139")
     ),
-    (kvm("user_shutdown"), ("enabled_user_shutdown",)): _Pair(
+    (kvm("user_shutdown"), ("enabled_user_shutdown",)): _Clash(
         lambda own, of_cluster: own is True and of_cluster is False
     ),
 }

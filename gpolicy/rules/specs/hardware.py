@@ -178,7 +178,7 @@ def _counts_within(context: Context, declared: Declared, own: float) -> Iterator
 
 
 @dataclass(frozen=True, slots=True)
-class _Figure:
+class _Suspect:
     """A number of the policy, and the policy of one group as it would be if the number took nothing from a node.
 
     `meant` is the size with the next unit, where the sizes of instances are made for such a one. One that `is_usual`
@@ -197,7 +197,7 @@ class _Figure:
 class _Refusals:
     """What disappears without a figure: the groups, their number of specs, those that are refused, the findings."""
 
-    figure: _Figure
+    figure: _Suspect
     groups: list[GroupPolicy] = field(default_factory=list)
     specs: int = 0
     refused: set[tuple[str, Span]] = field(default_factory=set)
@@ -273,7 +273,7 @@ def _refused_pairs(pairs: Sequence[Span], findings: Iterable[Finding]) -> set[Sp
 
 def _deciding(
     context: Context, group: GroupPolicy, judges: Sequence[str], about: Sequence[Finding]
-) -> Iterator[tuple[_Figure, list[Finding]]]:
+) -> Iterator[tuple[_Suspect, list[Finding]]]:
     """Yield the figure of a group without which most of its specs fit, with the findings about these.
 
     What takes more than usual from a node comes before what the node has. Where two figures do the same, neither
@@ -283,9 +283,9 @@ def _deciding(
     alone = _judged(context, replace(context.policy, groups={group.name: group}), judges)
     here = {(finding.span, finding.message) for finding in alone}
     own = [finding for finding in about if (finding.span, finding.message) in here]
-    best: tuple[_Figure, list[Finding]] | None = None
+    best: tuple[_Suspect, list[Finding]] | None = None
     for figures in (_taking(context, group), _having(context, group)):
-        cured: list[tuple[_Figure, list[Finding]]] = []
+        cured: list[tuple[_Suspect, list[Finding]]] = []
         for figure in figures:
             still = _refused_pairs(pairs, _judged(context, figure.without, judges))
             gone = [item for item in own if (pair := _around(item.span, pairs)) and pair not in still]
@@ -304,7 +304,7 @@ def _judged(context: Context, policy: Policy, judges: Sequence[str]) -> list[Fin
     return [hit.finding for code in judges for hit in changed.found_by(code)]
 
 
-def _taking(context: Context, group: GroupPolicy) -> Iterator[_Figure]:
+def _taking(context: Context, group: GroupPolicy) -> Iterator[_Suspect]:
     """Yield the figures that take something from what a node of the group has."""
     of_hypervisor = (*kept_by_node(context, group, "mem_node", "mem_hv"), *kept_by_node(context, group, "cpu_node"))
     kept = (*of_hypervisor, *kept_disk(context, group))
@@ -321,18 +321,18 @@ def _taking(context: Context, group: GroupPolicy) -> Iterator[_Figure]:
             rest = {name: value for name, value in owner.physical_volumes.items() if name != key}
             without = _changed(context.policy, group, owner, physical_volumes=rest)
             note = f" (of each {amount('disk-size', volume.smallest)} {amount('disk-size', volume.usable)} count)"
-            yield _Figure(f"physical_volumes.{key}", owner.physical_volumes[key].span, without, note)
+            yield _Suspect(f"physical_volumes.{key}", owner.physical_volumes[key].span, without, note)
 
 
-def _of_leaf(context: Context, group: GroupPolicy, leaf: Leaf, value: int) -> _Figure:
+def _of_leaf(context: Context, group: GroupPolicy, leaf: Leaf, value: int) -> _Suspect:
     owner = group if context.own(group, leaf.path) is leaf else context.policy.cluster or group
     leaves = {**owner.leaves, leaf.path: replace(leaf, value=value)}
     whole = group.hardware.figures.get("cpus" if leaf.path[-1] == "cpu_node" else "memory") if group.hardware else None
     is_usual = whole is not None and leaf.path[0] == "hv_state" and leaf.number * _USUALLY_KEPT <= whole.value
-    return _Figure(leaf.dotted, leaf.span, _changed(context.policy, group, owner, leaves=leaves), is_usual=is_usual)
+    return _Suspect(leaf.dotted, leaf.span, _changed(context.policy, group, owner, leaves=leaves), is_usual=is_usual)
 
 
-def _having(context: Context, group: GroupPolicy) -> Iterator[_Figure]:
+def _having(context: Context, group: GroupPolicy) -> Iterator[_Suspect]:
     """Yield the figures of the hardware that the group promises, each with enough for any spec.
 
     The size of a volume is what the sizes seem to be made for, if that is another one: by more than what is not used of
@@ -357,7 +357,7 @@ def _having(context: Context, group: GroupPolicy) -> Iterator[_Figure]:
         size = hardware.pv_sizes[0] if name == "pv_size" else hardware.figures[name]
         is_unit = needed.get(name, 0) >= _OTHER_UNIT * size.value
         other_unit = amount("disk-size", size.value * _GIB) if is_unit else ""
-        yield _Figure(f"hardware.{name}", span, without, meant=other_unit)
+        yield _Suspect(f"hardware.{name}", span, without, meant=other_unit)
 
 
 def _changed(policy: Policy, group: GroupPolicy, owner: ClusterPolicy | GroupPolicy, **fields: Any) -> Policy:

@@ -27,19 +27,19 @@ def _is_mistyped(tag: str, other: str) -> bool:
 
 @warning("GP522", When.MORE_WITH_STATE, explains=1)
 def tag_almost_in_domain(context: Context) -> Iterator[Hit]:
-    names = domains.Names(domains.domains_of_nodes(context).keys() - domains.misspelt_domains(context))
+    names = domains.DomainNames(domains.domains_of_nodes(context).keys() - domains.misspelt_domains(context))
     of_nodes = [tag for tag in context.tags if tag.level is Level.NODE and not tag.family]
     for tag in of_nodes:
-        if reason := domains.why_almost(tag.text, names):
+        if reason := domains.why_mistyped(tag.text, names):
             domain = names.meant(tag.text.partition(":")[0])
             missing = f"tags of domain {domain}" if domain else ""  # of all of which GP517 says the same
             yield hit(tag.label, f"`{tag.text}`: {reason}", tag.span, "correct the tag, or the domain", missing=missing)
     for scenario in context.policy.scenarios:
         for node in (node for part in scenario.stage.simulated for node in part.nodes):
-            if reason := next((found for tag in node.tags if (found := domains.why_almost(tag, names))), ""):
+            if reason := next((found for tag in node.tags if (found := domains.why_mistyped(tag, names))), ""):
                 message = f"a tag of {node.name}: {reason}"
                 yield hit(f"test/{scenario.name.value}", message, node.span, "correct the tag, or the domain")
-    yield from _written_twice([tag for tag in of_nodes if not names.known.isdisjoint(domains.begins_of(tag.text))])
+    yield from _written_twice([tag for tag in of_nodes if not names.known.isdisjoint(domains.prefixes_of(tag.text))])
 
 
 def _written_twice(tags: list[Tag]) -> Iterator[Hit]:
@@ -64,7 +64,7 @@ def tag_rule_almost_in_use(context: Context) -> Iterator[Hit]:
 def _unused(context: Context) -> Iterator[Hit]:
     """Yield the rules about tags that no instance has, where some have almost these, or those of an older rule."""
     used = context.once(_of_instances)
-    names = domains.Names({tag.partition(":")[0] for tag in used if ":" in tag})
+    names = domains.DomainNames({tag.partition(":")[0] for tag in used if ":" in tag})
     rules = (tag for tag in context.tags if tag.typed and tag.family in ("iextags", "desiredlocation"))
     dropped = {family: _dropped(context, family, used) for family in ("iextags", "desiredlocation")}
     for rule in rules if names.known else ():
@@ -91,7 +91,7 @@ def _of_instances(context: Context) -> set[str]:
 def _almost_kept_apart(context: Context) -> Iterator[Hit]:
     """Yield tests with a tag that is almost one of an exclusion, beside others that are one."""
     words = {tag.suffix.rstrip(":") for tag in context.tags if tag.typed and tag.family == "iextags"}
-    names = domains.Names({word for word in words if word and ":" not in word})
+    names = domains.DomainNames({word for word in words if word and ":" not in word})
     in_use = {tag.partition(":")[0] for tag in context.once(_of_instances)}
     for scenario in context.policy.scenarios if names.known else ():
         tags = {tag: sizes.span for sizes in sizes_of(scenario) for tag in sizes.tags}
@@ -108,8 +108,9 @@ def _almost_kept_apart(context: Context) -> Iterator[Hit]:
 
 def _dropped(context: Context, family: str, used: set[str]) -> str:
     """Return a suffix of a family that the cluster has and the policy leaves out, though tags of instances match it."""
-    kept = {name.rstrip(":") for name in domains.suffixes(context.tags, family)}  # with a closing colon or without one
-    gone = sorted(name for name in domains.observed(context, family, all_of_them=True) if name.rstrip(":") not in kept)
+    kept = {name.rstrip(":") for name in domains.declared_suffixes(context.tags, family)}  # closing colon or none
+    seen = domains.observed_suffixes(context, family, all_of_them=True)
+    gone = sorted(name for name in seen if name.rstrip(":") not in kept)
     return next((name for name in gone if any(tag.startswith(name) for tag in used)), "")
 
 

@@ -20,32 +20,32 @@ from gpolicy.rules.node_lists import list_meant, too_wide
 from gpolicy.rules.shared import grouped, of_cluster
 
 _NODES: Final = read_data("forms.toml")["nodes"]
-OF_NODES: Final = frozenset(_NODES["housings"] + _NODES["power"])
+DOMAINS_OF_NODES: Final = frozenset(_NODES["housings"] + _NODES["power"])
 """What nodes stand in or hang on, and instances do not."""
-PLACES: Final = frozenset(_NODES["housings"] + _NODES["places"])
+SINGLE_DOMAINS: Final = frozenset(_NODES["housings"] + _NODES["places"])
 """Names of domains that a node is in only once."""
 CLOSE: Final = 0.75
 """How much of two words must be the same for one to be taken for the other mistyped."""
 
 
-def sides(tag: Tag) -> list[str]:
+def two_sides(tag: Tag) -> list[str]:
     """Return what stands on the two sides of the double colon; something else than two texts if malformed."""
     found = tag.suffix.split("::")
     return found if all(found) else []
 
 
-def begins_of(tag: str) -> list[str]:
+def prefixes_of(tag: str) -> list[str]:
     """Return what a tag begins with, up to each of its colons: the domains that it may be of."""
     return [tag[:place] for place, letter in enumerate(tag) if letter == ":"]
 
 
-def suffixes(tags: Iterable[Tag], *families: str) -> set[str]:
+def declared_suffixes(tags: Iterable[Tag], *families: str) -> set[str]:
     """Return what the declared tags of families are about; what GP512 reports counts as what it means."""
     found = {tag.suffix for tag in tags if tag.family in families}
-    return found | {without_prefix(suffix) for suffix in found if suffix.startswith(HTOOLS)}
+    return found | {without_htools_prefix(suffix) for suffix in found if suffix.startswith(HTOOLS)}
 
 
-def observed(context: Context, family: str, *, all_of_them: bool = False) -> set[str]:
+def observed_suffixes(context: Context, family: str, *, all_of_them: bool = False) -> set[str]:
     """Return the suffixes of a family's tags that the observed cluster has and keeps under the policy."""
     prefix, policy = TAG_FAMILIES[family], context.policy
     owned = tuple(item.prefix for item in policy.owned if Level.CLUSTER in item.levels)
@@ -54,7 +54,7 @@ def observed(context: Context, family: str, *, all_of_them: bool = False) -> set
     return {tag.removeprefix(prefix) for tag in tags if tag.startswith(prefix)}
 
 
-def without_prefix(written: str) -> str:
+def without_htools_prefix(written: str) -> str:
     """Return what an entry with htools' prefixes is about: `service` of htools:iextags:service."""
     family = next((prefix for prefix in TAG_FAMILIES.values() if written.startswith(prefix)), HTOOLS)
     return written.removeprefix(family).rstrip(":")
@@ -62,7 +62,7 @@ def without_prefix(written: str) -> str:
 
 def domains_of(context: Context, family: str) -> dict[str, Tag | None]:
     """Return what tags of a family (nlocation, migration) are about, with the declared tag; None for observed ones."""
-    found: dict[str, Tag | None] = dict.fromkeys(observed(context, family))
+    found: dict[str, Tag | None] = dict.fromkeys(observed_suffixes(context, family))
     for tag in context.tags:
         if tag.family == family and tag.suffix and not tag.suffix.startswith(HTOOLS) and not tag.suffix.endswith(":"):
             found[tag.suffix] = tag
@@ -76,8 +76,8 @@ def domains_of_nodes(context: Context) -> dict[str, Tag | None]:
 
 def unread_places(context: Context) -> list[str]:
     """Return the places of which nodes are to have several tags, such as racks or rooms, and that no rule is about."""
-    rules = {begin for tag in context.tags if tag.family for begin in begins_of(f"{tag.suffix}:")}
-    known = PLACES | OF_NODES | observed(context, "nlocation")
+    rules = {begin for tag in context.tags if tag.family for begin in prefixes_of(f"{tag.suffix}:")}
+    known = SINGLE_DOMAINS | DOMAINS_OF_NODES | observed_suffixes(context, "nlocation")
     found: dict[str, set[str]] = {}
     for text in declared_node_tags(context):
         word, _, place = text.partition(":")
@@ -90,10 +90,10 @@ def is_place(context: Context, domain: str) -> bool:
     """Return whether a node is in one value of a domain: it is called a place, or few of the nodes are in two."""
     there = context.tagged_by_domain.get(domain, ())
     twice = sum(len(node.of(domain)) > 1 for node in there)
-    return domain.lower() in PLACES or (domain.lower() not in OF_NODES and 3 * twice <= len(there))
+    return domain.lower() in SINGLE_DOMAINS or (domain.lower() not in DOMAINS_OF_NODES and 3 * twice <= len(there))
 
 
-def in_two(context: Context, names: Collection[str], hint: str = "") -> Iterator[Hit]:
+def nodes_in_two_places(context: Context, names: Collection[str], hint: str = "") -> Iterator[Hit]:
     """Yield nodes with two tags of one of these domains, at the place of the last of the tags, or of the new one."""
     reported = set[tuple[str, Span]]()
     for name in names:
@@ -133,7 +133,7 @@ def misspelt_domains(context: Context) -> set[str]:
     return {name for name in without_node if closest(name, several, CLOSE) is not None}
 
 
-def without_tag(context: Context, tag: Tag) -> Fix | None:
+def remove_tag(context: Context, tag: Tag) -> Fix | None:
     """Return the fix that takes a tag out of the list that it stands in; None where that cannot be done safely."""
     documents = [declared.document for declared in context.policy.objects if declared.label == tag.label]
     lists: list[tuple[YamlDocument, Pointer]] = [(document, ("tags",)) for document in documents if not tag.typed]
@@ -157,13 +157,13 @@ def known_node_tags(context: Context) -> set[str]:
 
 def exceptions(context: Context) -> list[Tag]:
     """Return the declared allowmigration tags that are well formed."""
-    return [tag for tag in context.tags if tag.family == "allowmigration" and len(sides(tag)) == 2]
+    return [tag for tag in context.tags if tag.family == "allowmigration" and len(two_sides(tag)) == 2]
 
 
 def allowed_migrations(context: Context) -> set[tuple[str, ...]]:
     """Return the pairs of tags between which an exception allows migration, declared or observed."""
-    declared = (tuple(sides(tag)) for tag in exceptions(context))
-    return {*declared, *(tuple(suffix.split("::")) for suffix in observed(context, "allowmigration"))}
+    declared = (tuple(two_sides(tag)) for tag in exceptions(context))
+    return {*declared, *(tuple(suffix.split("::")) for suffix in observed_suffixes(context, "allowmigration"))}
 
 
 def may_receive(target: Collection[str], tags: frozenset[str], allowed: set[tuple[str, ...]]) -> bool:
@@ -184,7 +184,7 @@ def has_mirrors(context: Context, group: GroupPolicy) -> bool:
     return is_enabled and (allowed is None or "drbd" in allowed.texts) and context.exclusive(group) is None
 
 
-class Names:
+class DomainNames:
     """The names of domains, to ask which of them a tag is almost of. Guesses at a bounded number of words."""
 
     def __init__(self, names: Iterable[str]) -> None:
@@ -211,7 +211,7 @@ class Names:
         return sorted(name for end in range(1, len(lower) + 1) for name in self._by_lower.get(lower[:end], ()))
 
 
-def why_almost(tag: str, names: Names) -> str:
+def why_mistyped(tag: str, names: DomainNames) -> str:
     """Return why a tag is most likely one of a domain mistyped, or nothing."""
     begins = names.begin(tag)
     if any(tag.startswith(f"{name}::") for name in begins):

@@ -27,7 +27,7 @@ _STANDBY: Final = "htools:standby:"
 _OF_TOOLS: Final = (f"{_REPAIR}pending:", f"{_REPAIR}result:", f"{_STANDBY}auto")
 _SEPARATORS: Final = re.compile(r"[^A-Za-z]")
 _FAMILIES: Final = (*(prefix.rstrip(":") for prefix in TAG_FAMILIES.values()), _STANDBY.rstrip(":"))
-_Kind = tuple[frozenset[str], ...]
+_NodeTags = tuple[frozenset[str], ...]
 """The tags of migration of some nodes, and those of each failure domain."""
 _RAW: Final = ("iextags", "desiredlocation")
 """Families that are compared with the beginning of instance tags as they are."""
@@ -99,7 +99,7 @@ def tag_of_tool(context: Context) -> Iterator[Hit]:
     for tag in context.tags:
         if any(f"{tag.text}:".startswith(prefix) for prefix in _OF_TOOLS[:2]) or tag.text == _OF_TOOLS[2]:
             message = f"{tag.text} belongs to the tool that sets it"
-            yield hit(tag.label, message, tag.span, "leave it out of the policy", fix=domains.without_tag(context, tag))
+            yield hit(tag.label, message, tag.span, "leave it out of the policy", fix=domains.remove_tag(context, tag))
     for rules in context.policy.tag_rules:
         for owned in rules.owns:
             if covered := of_tool(owned.value):
@@ -116,9 +116,9 @@ def of_tool(owned: OwnedPrefix) -> str:
 
 @warning("GP509")
 def tag_wrong_level(context: Context) -> Iterator[Hit]:
-    names = domains.suffixes(context.tags, "nlocation", "migration")
+    names = domains.declared_suffixes(context.tags, "nlocation", "migration")
     for tag in context.tags:
-        is_of_nodes = tag.text.startswith(_STANDBY) or not names.isdisjoint(domains.begins_of(tag.text))
+        is_of_nodes = tag.text.startswith(_STANDBY) or not names.isdisjoint(domains.prefixes_of(tag.text))
         if tag.family and tag.level is not Level.CLUSTER:
             right = "the cluster"
         elif tag.level is not Level.NODE and is_of_nodes:
@@ -181,9 +181,9 @@ def tag_raw_prefix(context: Context) -> Iterator[Hit]:
 @error("GP512")
 def tag_rule_with_prefix(context: Context) -> Iterator[Hit]:
     for tag in context.tags:
-        for written in domains.sides(tag) if tag.family == "allowmigration" else (tag.suffix,):
+        for written in domains.two_sides(tag) if tag.family == "allowmigration" else (tag.suffix,):
             if tag.typed and written.startswith(HTOOLS):
-                meant = domains.without_prefix(written)
+                meant = domains.without_htools_prefix(written)
                 hint = f"write {meant}" if meant else "write only what the rule is about"
                 fix = edits.replace_word(context.policy, tag.span, written.rstrip(":"), meant) if meant else None
                 yield hit(tag.label, f"{written.rstrip(':')} would become the tag {tag.text}", tag.span, hint, fix=fix)
@@ -243,7 +243,7 @@ def owned_prefix_reach(context: Context) -> Iterator[Hit]:
 @error("GP504")
 def allowmigration_form(context: Context) -> Iterator[Hit]:
     for tag in context.tags:
-        if tag.family == "allowmigration" and tag.suffix and len(domains.sides(tag)) != 2:
+        if tag.family == "allowmigration" and tag.suffix and len(domains.two_sides(tag)) != 2:
             hint = "declare it in a TagRules document: migration.allow: [{from: …, to: …}]"
             yield hit(tag.label, f"{tag.suffix!r} is not FROM::TO with exactly one ::", tag.span, hint)
 
@@ -265,11 +265,11 @@ def allowmigration_without_domain(context: Context) -> Iterator[Hit]:
 
 def _outside_domains(context: Context) -> dict[Tag, list[str]]:
     """Return the exceptions with a tag outside all migration domains, each with these tags."""
-    known = domains.suffixes(context.tags, "migration") | domains.observed(context, "migration")
+    known = domains.declared_suffixes(context.tags, "migration") | domains.observed_suffixes(context, "migration")
     found = {}
     for tag in domains.exceptions(context):
-        apart = (side for side in dict.fromkeys(domains.sides(tag)) if not (tag.typed and side.startswith(HTOOLS)))
-        found[tag] = [side for side in apart if known.isdisjoint(domains.begins_of(side))]
+        apart = (side for side in dict.fromkeys(domains.two_sides(tag)) if not (tag.typed and side.startswith(HTOOLS)))
+        found[tag] = [side for side in apart if known.isdisjoint(domains.prefixes_of(side))]
     return {tag: outside for tag, outside in found.items() if outside}
 
 
@@ -277,26 +277,26 @@ def _outside_domains(context: Context) -> dict[Tag, list[str]]:
 def allowmigration_pointless(context: Context) -> Iterator[Hit]:
     first, known = dict[str, Tag](), set(domains.declared_node_tags(context))
     for tag in domains.exceptions(context):
-        source, target = domains.sides(tag)
+        source, target = domains.two_sides(tag)
         earlier = first.setdefault(tag.suffix, tag)
         if source == target:
             message = f"a node with {target} accepts instances from one with {source} anyway"
-            begin = tuple(f"{domain}:" for domain in domains.begins_of(source)[:1])
+            begin = tuple(f"{domain}:" for domain in domains.prefixes_of(source)[:1])
             others = {text for text in known if text.startswith(begin)} - {source}
             listed = f": {some(nsmallest(8, others), 8)}" if others else ""
             yield hit(tag.label, message, tag.span, f"write the tag of the other nodes on one side{listed}")
         elif earlier is not tag:
             related = see(earlier.span, "already written here")
             message = f"{source} to {target} is allowed already"
-            yield hit(tag.label, message, tag.span, "remove it", related, fix=domains.without_tag(context, tag))
+            yield hit(tag.label, message, tag.span, "remove it", related, fix=domains.remove_tag(context, tag))
 
 
 @warning("GP517", When.MORE_WITH_STATE | When.WHOLE, explains=13)
 def tag_without_node(context: Context) -> Iterator[Hit]:
     known = domains.known_node_tags(context)
     kinds = {tag.partition(":")[0] for tag in known if ":" in tag}
-    used = {begin for tag in known for begin in domains.begins_of(tag)}
-    declared = {begin for tag in domains.declared_node_tags(context) for begin in domains.begins_of(tag)}
+    used = {begin for tag in known for begin in domains.prefixes_of(tag)}
+    declared = {begin for tag in domains.declared_node_tags(context) for begin in domains.prefixes_of(tag)}
     names = domains.domains_of_nodes(context)
     owned = {item.prefix.rstrip(":") for item in context.policy.owned if Level.NODE in item.levels}
     is_said = not used.isdisjoint(names) or not (owned & declared).issubset(names)  # which tags nodes are to have
@@ -327,13 +327,13 @@ def tag_without_node(context: Context) -> Iterator[Hit]:
                 yield hit(tag.label, f"no node has a tag {domain}:…", tag.span, hint, missing=missing)
     migration = domains.domains_of(context, "migration")
     for tag in domains.exceptions(context):
-        for side in dict.fromkeys(domains.sides(tag)):
-            covering = {name for name in domains.begins_of(side) if name in migration}
+        for side in dict.fromkeys(domains.two_sides(tag)):
+            covering = {name for name in domains.prefixes_of(side) if name in migration}
             is_judged = context.state is not None or not covering.isdisjoint(declared)
             if covering and side not in known and is_judged:
                 hint = "tag the nodes, or remove the exception"
-                alike = {text for text in known if not covering.isdisjoint(domains.begins_of(text))}
-                if near := guess(side, alike - {*domains.sides(tag)}, cutoff=0.6):
+                alike = {text for text in known if not covering.isdisjoint(domains.prefixes_of(text))}
+                if near := guess(side, alike - {*domains.two_sides(tag)}, cutoff=0.6):
                     hint = f"is {near} meant, or is the nodes' tag wrong? They have {some(nsmallest(8, alike), 8)}"
                 yield hit(tag.label, f"no node has the tag {side}", tag.span, hint)
 
@@ -366,7 +366,7 @@ def _migration_tags(node: TaggedNode, names: Iterable[str]) -> frozenset[str]:
 def migration_downwards(context: Context) -> Iterator[Hit]:
     allowed = domains.allowed_migrations(context)
     for tag in domains.exceptions(context):
-        source, target = domains.sides(tag)
+        source, target = domains.two_sides(tag)
         (name, old), (same, new) = _version(source), _version(target)
         if name == same and old > new and (target, source) not in allowed:
             message = f"instances may go from {source} to {target}, but not from {target} to {source}"
@@ -381,7 +381,7 @@ def _version(tag: str) -> tuple[str, list[int]]:
 
 @warning("GP525")
 def exclusion_of_node_tags(context: Context) -> Iterator[Hit]:
-    names = domains.suffixes(context.tags, "nlocation", "migration")
+    names = domains.declared_suffixes(context.tags, "nlocation", "migration")
     of_nodes = sorted({tag.text for tag in context.tags if tag.level is Level.NODE and not tag.family})
     for tag in context.tags:
         if tag.family != "iextags" or not tag.suffix or tag.suffix.startswith(HTOOLS):
@@ -389,7 +389,7 @@ def exclusion_of_node_tags(context: Context) -> Iterator[Hit]:
         name = tag.suffix.rstrip(":")
         place = bisect_left(of_nodes, tag.suffix)
         node_tag = next((text for text in of_nodes[place : place + 1] if text.startswith(tag.suffix)), None)
-        if name in names or name.lower() in domains.OF_NODES or node_tag is not None:
+        if name in names or name.lower() in domains.DOMAINS_OF_NODES or node_tag is not None:
             message = f"{name} is a domain of nodes, and exclusion is about instances"
             if node_tag is not None and name not in names:
                 message = f"nodes have the tag {node_tag}, and exclusion is about tags of instances"
@@ -420,7 +420,7 @@ def domains_leave_none(context: Context) -> Iterator[Hit]:
             yield hit(label, message, span, "spread the tags so that they cross, or remove a domain", related)
 
 
-def _is_left_alone(kind: _Kind, kinds: dict[_Kind, list[TaggedNode]], allowed: set[tuple[str, ...]]) -> bool:
+def _is_left_alone(kind: _NodeTags, kinds: dict[_NodeTags, list[TaggedNode]], allowed: set[tuple[str, ...]]) -> bool:
     """Return whether each domain leaves others for nodes with these tags, but all together none."""
     moving, *places = kind
     others = [other for other, alike in kinds.items() if other != kind or len(alike) > 1]
@@ -436,4 +436,4 @@ def _is_left_alone(kind: _Kind, kinds: dict[_Kind, list[TaggedNode]], allowed: s
 
 @warning("GP527", When.MORE_WITH_STATE)
 def two_migration_tags(context: Context) -> Iterator[Hit]:
-    return domains.in_two(context, domains.domains_of(context, "migration"), "leave it one of the tags")
+    return domains.nodes_in_two_places(context, domains.domains_of(context, "migration"), "leave it one of the tags")

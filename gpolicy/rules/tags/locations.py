@@ -17,14 +17,14 @@ from gpolicy.rules.node_lists import list_meant, unknown_in_sets
 from gpolicy.rules.shared import grouped, groups_of_nodes, is_closed
 from gpolicy.rules.tags import domains
 
-_Nodes = tuple[TaggedNode, ...]
+_Tagged = tuple[TaggedNode, ...]
 _MOST_GROUPS: Final = 6  # named in one message
 _SHARED: Final = "tag the nodes by what they really share"
 
 
 @warning("GP507", When.MORE_WITH_STATE | When.WHOLE)
 def desired_location_without_domain(context: Context) -> Iterator[Hit]:
-    known = domains.suffixes(context.tags, "nlocation") | domains.observed(context, "nlocation")
+    known = domains.declared_suffixes(context.tags, "nlocation") | domains.observed_suffixes(context, "nlocation")
     for tag in context.tags if not domains.misspelt_domains(context) else ():
         if tag.family != "desiredlocation" or not tag.suffix or (tag.typed and tag.suffix.startswith(HTOOLS)):
             continue
@@ -70,7 +70,7 @@ def failure_domain_undivided(context: Context) -> Iterator[Hit]:
         yield hit(label, message, span, asked or f"{_SHARED}, or remove the domain", related)
 
 
-def _copied(nodes: _Nodes, domain: str, tag: str) -> tuple[tuple[str, Span] | None, str, tuple[Related, ...]]:
+def _copied(nodes: _Tagged, domain: str, tag: str) -> tuple[tuple[str, Span] | None, str, tuple[Related, ...]]:
     """Return where a node set most likely has the tag of another one, with a question and the place of that other one.
 
     Its name says another value of the domain.
@@ -105,10 +105,10 @@ def failure_domain_incomplete(context: Context) -> Iterator[Hit]:
     slips += [nodes for nodes, _ in unknown_in_sets(context, context.state.nodes if context.state else None)]
     slips += [nodes for nodes in context.policy.node_sets if not nodes.nodes and not nodes.groups]
     # their tags may be meant for the node that lacks them
-    meant = {begin for nodes in slips for tag in nodes.tags or () for begin in domains.begins_of(tag.value)}
+    meant = {begin for nodes in slips for tag in nodes.tags or () for begin in domains.prefixes_of(tag.value)}
     failure = domains.domains_of(context, "nlocation")
     moving = {tag for pair in domains.allowed_migrations(context) for tag in pair}
-    upgrades = {begin for tag in moving for begin in domains.begins_of(tag)}
+    upgrades = {begin for tag in moving for begin in domains.prefixes_of(tag)}
     at_place: dict[tuple[str, str, int], tuple[Span | None, list[_Lacking]]] = {}
     migration = (item for item in _domains_of_groups(context, "migration") if item[0] not in failure)
     homes = context.once(groups_of_nodes)
@@ -118,8 +118,8 @@ def failure_domain_incomplete(context: Context) -> Iterator[Hit]:
         """Return whether a node has a tag that GP522 takes for a mistyped one of a domain."""
         nonlocal left
         left -= len(node.tags)
-        names, declared = domains.Names([domain]), (tag for tag, place in node.tags.items() if place is not None)
-        return left > 0 and any(domains.why_almost(tag, names) for tag in declared)
+        names, declared = domains.DomainNames([domain]), (tag for tag, place in node.tags.items() if place is not None)
+        return left > 0 and any(domains.why_mistyped(tag, names) for tag in declared)
 
     for domain, tag, group, nodes in (*_domains_of_groups(context), *migration):
         if domain in meant or (domain not in failure and domain not in upgrades):
@@ -155,7 +155,7 @@ def failure_domain_incomplete(context: Context) -> Iterator[Hit]:
         yield hit(label, _lacking_words(lacking), span, hint, lacking[0].related)
 
 
-def _other_domain(nodes: _Nodes, without: tuple[str, ...]) -> str:
+def _other_domain(nodes: _Tagged, without: tuple[str, ...]) -> str:
     """Return what the tags of the nodes without a domain begin with, where only theirs do; nothing where none does."""
     lacking = [set(node.domains) for node in nodes if node.name in without]
     rest = (set(node.domains) for node in nodes if node.name not in without)
@@ -209,18 +209,18 @@ def _tags_now(context: Context, node: str, domain: str) -> list[str]:
 @information("GP521", When.MORE_WITH_STATE)
 def node_in_two_domains(context: Context) -> Iterator[Hit]:
     names = [name for name in domains.domains_of(context, "nlocation") if not domains.is_place(context, name)]
-    return domains.in_two(context, names)
+    return domains.nodes_in_two_places(context, names)
 
 
 @warning("GP528", When.MORE_WITH_STATE)
 def node_in_two_places(context: Context) -> Iterator[Hit]:
     names = [name for name in domains.domains_of(context, "nlocation") if domains.is_place(context, name)]
-    return domains.in_two(context, names, "leave it the tag of the place where it is: tags of sets add up")
+    return domains.nodes_in_two_places(context, names, "leave it the tag of the place where it is: tags of sets add up")
 
 
 @warning("GP532", When.MORE_WITH_STATE | When.WHOLE)
 def places_without_domain(context: Context) -> Iterator[Hit]:
-    if domains.suffixes(context.tags, "nlocation"):
+    if domains.declared_suffixes(context.tags, "nlocation"):
         return
     entries = [owned for rules in context.policy.tag_rules for owned in rules.owns]
     prefix = TAG_FAMILIES["nlocation"]
@@ -233,14 +233,14 @@ def places_without_domain(context: Context) -> Iterator[Hit]:
         yield hit("cluster", message, owned.span, f"write `failure_domains: [{', '.join(names)}]`, or do not own them")
 
 
-def _domains_of_groups(context: Context, family: str = "nlocation") -> Iterator[tuple[str, Tag | None, str, _Nodes]]:
+def _domains_of_groups(context: Context, family: str = "nlocation") -> Iterator[tuple[str, Tag | None, str, _Tagged]]:
     """Yield each domain of a family with each group whose nodes are known, and the declared tag (None: observed)."""
     names = domains.domains_of(context, family)
     for group, nodes in context.tagged_nodes.items() if names else ():
         yield from ((domain, tag, group, nodes) for domain, tag in names.items())
 
 
-def _place(nodes: _Nodes, domain: str, tag: Tag | None) -> tuple[str, Span | None]:
+def _place(nodes: _Tagged, domain: str, tag: Tag | None) -> tuple[str, Span | None]:
     """Return the object and the place that a finding about a domain is shown at: a declared node tag, else the rule."""
     for node in nodes:
         for text in sorted(node.of(domain)):
@@ -252,7 +252,7 @@ def _place(nodes: _Nodes, domain: str, tag: Tag | None) -> tuple[str, Span | Non
 
 @warning("GP523", when=When.MORE_WITH_STATE | When.WHOLE)
 def owned_prefix_idle(context: Context) -> Iterator[Hit]:
-    prefixes = domains.Names(tag.text.partition(":")[0] for tag in context.tags if ":" in tag.text)
+    prefixes = domains.DomainNames(tag.text.partition(":")[0] for tag in context.tags if ":" in tag.text)
     used, left = context.once(_ownership)
     for rules in context.policy.tag_rules:
         for owned in rules.owns:

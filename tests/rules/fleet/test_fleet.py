@@ -150,10 +150,10 @@ def test_a_waiver_of_the_policy_accepts_it(tmp_path: Path) -> None:
     assert [item.policy for item in hits(text, tmp_path)] == [1]
     policies = [load_policy(root) for root in policy_roots(tmp_path)]
     _, (drift,), _ = check_fleet(policies)
-    assert [finding.code for finding in find_mistakes(policies[0], today=TODAY, forecast=FORECAST, fleet=[drift])] == [
-        "GP834"
-    ]
-    assert find_mistakes(policies[1], today=TODAY, forecast=FORECAST, fleet=[drift]) == []
+    assert [
+        finding.code for finding in find_mistakes(policies[0], today=TODAY, forecast=FORECAST, together=[drift])
+    ] == ["GP834"]
+    assert find_mistakes(policies[1], today=TODAY, forecast=FORECAST, together=[drift]) == []
 
 
 GROUPS = "".join(
