@@ -17,9 +17,19 @@ from gpolicy.cluster.state_files import state_digest
 from gpolicy.ganeti.commands import Route
 from gpolicy.ganeti.parameters import parameter_at
 from gpolicy.ganeti.vocabulary import Path, Value
-from gpolicy.plan import effects as plan_effects
 from gpolicy.plan.changes import NAME, TAGS
-from gpolicy.plan.effects import Contents, Effect, Progress, carried_out, contents, identities, is_own_value, shown_by
+from gpolicy.plan.effects import (
+    Contents,
+    Effect,
+    Progress,
+    carried_out,
+    contents,
+    identities,
+    is_own_value,
+    progress_of,
+    shown_by,
+    value_at,
+)
 from gpolicy.plan.plan import Plan
 from gpolicy.plan.step import PlannedCommand, Procedure, ways_back
 from gpolicy.plan.steps import POOL_SIZE
@@ -233,7 +243,7 @@ def judge_outcome(effects: Iterable[Effect], sight: Sight) -> FinalLook:
                 differences.append(appeared(name))
         elif name not in sight.contents:
             differences.append(gone(name))
-        elif (value := plan_effects.found(effect, sight.contents)) != effect.after:
+        elif (value := value_at(effect, sight.contents)) != effect.after:
             differences.append(LeafDifference(name, effect.path, effect.after, value))
     return FinalLook(tuple(differences), tuple(unseen))
 
@@ -316,7 +326,7 @@ def decide_by_looking(task: Task, sight: Sight) -> Decision:
 def seen_progress(effects: Iterable[Effect], sight: Sight) -> Progress | None:
     """Return how many of the effects that the look can show are there; None if it can show none of them."""
     shown = [effect for effect in effects if effect.before != effect.after and sight.shows(effect.object, effect.path)]
-    return plan_effects.progress(shown, sight.contents) if shown else None
+    return progress_of(shown, sight.contents) if shown else None
 
 
 def effects_there(effects: Sequence[Effect], sight: Sight) -> list[Effect]:
@@ -328,7 +338,7 @@ def effects_there(effects: Sequence[Effect], sight: Sight) -> list[Effect]:
 
     def is_there(effect: Effect) -> bool:
         shown = sight.shows(effect.object, effect.path)
-        return plan_effects.found(effect, sight.contents) == effect.after if shown else begun
+        return value_at(effect, sight.contents) == effect.after if shown else begun
 
     return list(filter(is_there, effects))
 

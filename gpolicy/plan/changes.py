@@ -354,7 +354,7 @@ def contradictions_of_part(part: Part, changes: Sequence[Change], missing: Colle
     yield from (f"{_words(change)} is changed, and --only does not name it" for change in others)
 
 
-def left_out(changes: Iterable[Change], keys: Collection[ChangeKey]) -> tuple[LeftOut, ...]:
+def changes_left_out(changes: Iterable[Change], keys: Collection[ChangeKey]) -> tuple[LeftOut, ...]:
     """Return the changes that are not among `keys`."""
     return tuple(LeftOut(*key_of(change), change.action) for change in changes if key_of(change) not in keys)
 

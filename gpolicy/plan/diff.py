@@ -34,28 +34,28 @@ class Difference:
 
 
 def diff(
-    policy: Policy, state: ClusterState, left_out: Collection[changes.ChangeKey] = (), desired: Desired | None = None
+    policy: Policy, state: ClusterState, skipped: Collection[changes.ChangeKey] = (), desired: Desired | None = None
 ) -> Difference:
     """Return what must change so that `state` is what `policy` declares. Only declared values are compared.
 
-    What is `left_out` is not compared either, as if the policy did not declare it. `desired` is what the policy wants
+    What is `skipped` is not compared either, as if the policy did not declare it. `desired` is what the policy wants
     of this state, where it is known already.
     """
     desired = desired or resolve(policy, state)
-    if left_out:
-        desired = changes.without(desired, left_out)
-    return _Diff(policy, state, desired, left_out).run()
+    if skipped:
+        desired = changes.without(desired, skipped)
+    return _Diff(policy, state, desired, skipped).run()
 
 
 class _Diff:
     def __init__(
-        self, policy: Policy, state: ClusterState, desired: Desired, left_out: Collection[changes.ChangeKey]
+        self, policy: Policy, state: ClusterState, desired: Desired, skipped: Collection[changes.ChangeKey]
     ) -> None:
         self.policy, self.state, self.desired = policy, state, desired
         self.result = Difference(findings=[*desired.findings], desired=desired)
         declared = policy.cluster.leaves if policy.cluster else {}
-        self.cluster_leaves = {path: leaf for path, leaf in declared.items() if ("cluster", path) not in left_out}
-        self.cluster_tags = None if ("cluster", changes.TAGS) in left_out else policy.cluster_tags
+        self.cluster_leaves = {path: leaf for path, leaf in declared.items() if ("cluster", path) not in skipped}
+        self.cluster_tags = None if ("cluster", changes.TAGS) in skipped else policy.cluster_tags
         self.cluster_after = self._own_after(state.cluster.own, self.cluster_leaves)
         self.groups_after: dict[str, Values] = {}
 

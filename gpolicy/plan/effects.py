@@ -63,7 +63,7 @@ def identities(state: ClusterState) -> dict[str, Identity]:
     }
 
 
-def observed(state: ClusterState, objects: Iterable[str]) -> dict[str, Observed]:
+def observed_in(state: ClusterState, objects: Iterable[str]) -> dict[str, Observed]:
     """Return those of `objects` that the state has, as its source shows them."""
     found, known = contents(state, instances=True), identities(state)
     shown = {
@@ -207,7 +207,7 @@ def written(effects: Collection[Effect]) -> set[str]:
     return {effect.object for effect in effects} | groups
 
 
-def found(effect: Effect, contents: Contents) -> Value:
+def value_at(effect: Effect, contents: Contents) -> Value:
     """Return what `contents` have at the leaf of `effect`."""
     if effect.renames:
         old, new = effect.object in contents, f"group/{effect.after}" in contents
@@ -215,9 +215,9 @@ def found(effect: Effect, contents: Contents) -> Value:
     return contents.get(effect.object, {}).get(effect.path)
 
 
-def progress(effects: Iterable[Effect], contents: Contents) -> Progress:
+def progress_of(effects: Iterable[Effect], contents: Contents) -> Progress:
     """Return how many of `effects` the state shows. Effects that change nothing do not count."""
-    there = [(found(effect, contents), effect) for effect in effects if effect.before != effect.after]
+    there = [(value_at(effect, contents), effect) for effect in effects if effect.before != effect.after]
     if all(value == effect.after for value, effect in there):
         return Progress.DONE
     return Progress.NOT_BEGUN if all(value == effect.before for value, effect in there) else Progress.PARTLY

@@ -14,25 +14,38 @@ from gpolicy.cluster.terms import NO_LIMITS, Limits, Terms, with_limits
 from gpolicy.errors import ExitCode, GpolicyError, argument
 from gpolicy.findings import Finding, Severity
 from gpolicy.ganeti.releases import release_of
-from gpolicy.plan import changes
 from gpolicy.plan.built_in_guards import GuardResult, can_be_allowed, judge, objections
-from gpolicy.plan.changes import WHOLE, Change, LeftOut, NotCompared, Objection, Part, left_out
+from gpolicy.plan.changes import (
+    WHOLE,
+    Change,
+    ChangeKey,
+    LeftOut,
+    NotCompared,
+    Objection,
+    Part,
+    Selection,
+    changes_left_out,
+    check_words,
+    key_of,
+    select,
+    without_change,
+)
 from gpolicy.plan.diff import Difference, diff
-from gpolicy.plan.effects import Effect, Observed, net_effects, observed, touched
+from gpolicy.plan.effects import Effect, Observed, net_effects, observed_in, touched
 from gpolicy.plan.prospect import Prospect, before_and_after
 from gpolicy.plan.step import Procedure, Step
-from gpolicy.plan.steps import StepBasis, make_steps, nodes_that_stay
+from gpolicy.plan.steps import StepBasis, make_steps, one_way_nodes
 from gpolicy.policy.kinds import Guard
 from gpolicy.policy.model import INHERIT, Declared, GroupPolicy, NodeSetPolicy, Policy
 from gpolicy.printable import clipped
-from gpolicy.resolve.desired import OTHER_CLUSTER, Desired, terms_of
+from gpolicy.resolve.desired import Desired, misfits, terms_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan(Procedure):
     """Changes, the steps that make them, and the guards' verdicts.
 
-    `staying` are the nodes that move and cannot be moved back. `state_digest_rapi` leaves out what the remote API does
+    `one_way` are the nodes that move and cannot be moved back. `state_digest_rapi` leaves out what the remote API does
     not show, for a plan that is applied through it. Apply judges `declared_guards`, those of the policy, again; for it,
     there are `pair_names`, the names of sizes by object, and the policy's `terms`. `left_out` are the changes that
     the policy asks for and this `part` does not have. `findings` are errors and warnings of the policy on this cluster;
@@ -44,7 +57,7 @@ class Plan(Procedure):
     policy_digest: str
     state_digest: str
     state_digest_rapi: str | None = None
-    staying: tuple[str, ...] = ()
+    one_way: tuple[str, ...] = ()
     changes: tuple[Change, ...] = ()
     guards: tuple[GuardResult, ...] = ()
     declared_guards: tuple[Guard, ...] = ()
@@ -98,51 +111,51 @@ def check_safe(plan: Plan) -> None:
         raise UnsafePlanError(f"the plan is not safe: {clipped(first, 200)}{more}", hint=hint)
 
 
-def _misfits(difference: Difference) -> list[Finding]:
-    """Return where the policy does not fit the cluster. That it is another one, the guard right-cluster says."""
-    return [item for item in difference.findings if item.code != OTHER_CLUSTER.code]
-
-
 class _Stepping(NamedTuple):
     """The steps, what none can do, the objects that they touch as read, and the nodes that cannot be moved back."""
 
     steps: tuple[Step, ...]
     impossible: tuple[Objection, ...]
     observed: dict[str, Observed]
-    staying: frozenset[str]
+    one_way: frozenset[str]
 
 
 def _stepping(policy: Policy, state: ClusterState, difference: Difference) -> _Stepping:
-    planned, seen = difference.changes, observed(state, touched(difference.changes))
-    objects, staying = {name: item.values for name, item in seen.items()}, nodes_that_stay(planned, state)
-    basis = StepBasis(objects=objects, gaps=state.unreadable, staying=staying)
-    errors = any(finding.severity is Severity.ERROR for finding in _misfits(difference))
+    changes, seen = difference.changes, observed_in(state, touched(difference.changes))
+    objects, one_way = {name: item.values for name, item in seen.items()}, one_way_nodes(changes, state)
+    basis = StepBasis(objects=objects, gaps=state.unreadable, one_way=one_way)
+    errors = any(finding.severity is Severity.ERROR for finding in misfits(difference.findings))
     release = release_of(state.software_version) or policy.version
-    steps, impossible = make_steps([] if errors else planned, basis, release)
-    return _Stepping(tuple(steps), tuple(impossible), seen, staying)
+    steps, impossible = make_steps([] if errors else changes, basis, release)
+    return _Stepping(tuple(steps), tuple(impossible), seen, one_way)
 
 
-def _partial(
-    policy: Policy, state: ClusterState, whole: Difference, part: Part, keys: set[changes.ChangeKey]
-) -> Difference:
-    """Return the difference with only these keys of a part, as if the policy declared nothing else.
+def _partial(policy: Policy, state: ClusterState, whole: Difference, part: Part, chosen: set[ChangeKey]) -> Difference:
+    """Return the difference with only the chosen keys of a part, as if the policy declared nothing else.
 
     What a group inherits may depend on a change that is left out: then the difference has changes that the whole one
     does not have, and these are left out as well. So is what only a change needs that is none in this part.
     """
-    dropped = {changes.key_of(change) for change in whole.changes} - keys
+    skipped = {key_of(change) for change in whole.changes} - chosen
     while True:
-        found = diff(policy, state, dropped)
-        more = {changes.key_of(change) for change in found.changes} - (keys & changes.select(found.changes, part).keys)
+        found = diff(policy, state, skipped)
+        more = {key_of(change) for change in found.changes} - (chosen & select(found.changes, part).keys)
         if not more:
             return found
-        dropped |= more
+        skipped |= more
 
 
 def objections_to_plan(prospect: Prospect, state: ClusterState) -> dict[str, list[Objection]]:
     """Return what the built-in guards have against the plan that does this to the cluster in `state`."""
-    stepping = _stepping(prospect.policy, state, prospect.difference)
+    stepping = _stepping(prospect.policy, state, prospect.difference)  # of the state as read, not under terms
     return objections(replace(prospect, impossible=stepping.impossible))
+
+
+def _chosen(policy: Policy, state: ClusterState, whole: Difference, part: Part) -> Selection:
+    """Return which changes a part has. Raise RequestError for words that name nothing here."""
+    check_words("only", part.only, policy, state)
+    check_words("exclude", part.exclude, policy, state)
+    return select(whole.changes, part)
 
 
 def make_plan(
@@ -156,25 +169,22 @@ def make_plan(
 ) -> tuple[Plan, Prospect]:
     """Return the plan that makes `state` what `policy` declares, and what it does; `allowed` guards are overridden.
 
-    With `part` the plan has only some changes, and those that they need. RequestError if one of these is excluded.
-    `limits` replace those that the policy declares. `desired` is that of `diff`.
+    The guards that the policy declares are not judged yet. With `part` the plan has only some changes, and those that
+    they need. RequestError if one of these is excluded. `limits` replace those that the policy declares. `desired` is
+    what the policy wants of this state, where it is known already.
     """
-    difference = whole = diff(policy, state, desired=desired)
-    taken_along: list[str] = []
-    if not part.is_whole:
-        changes.check_words("only", part.only, policy, state)
-        changes.check_words("exclude", part.exclude, policy, state)
-        keys, taken_along = changes.select(whole.changes, part)
-        difference = _partial(policy, state, whole, part, keys)
+    whole = diff(policy, state, desired=desired)
+    chosen = _chosen(policy, state, whole, part)
+    difference = whole if part.is_whole else _partial(policy, state, whole, part, chosen.keys)
     stepping = _stepping(policy, state, difference)
     terms = with_limits(terms_of(policy, whole.desired), limits)
     before, after = before_and_after(state, difference.changes, terms)
     prospect = Prospect(policy, difference, before, after, stepping.impossible)
     plan = replace(
-        plan_without_steps(policy, state, _misfits(difference)),
+        plan_without_steps(policy, state, misfits(difference.findings)),
         state_digest_rapi=state_digest(state, besides=HIDDEN_BY_RAPI),
         observed=stepping.observed,
-        staying=tuple(sorted(stepping.staying)),
+        one_way=tuple(sorted(stepping.one_way)),
         gaps=state.unreadable,
         changes=tuple(difference.changes),
         steps=stepping.steps,
@@ -182,8 +192,8 @@ def make_plan(
         guards=tuple(judge(prospect, allowed)),
         not_compared=tuple(difference.not_compared),
         part=part,
-        left_out=left_out(whole.changes, set(map(changes.key_of, difference.changes))),
-        notes=(*state.notes, *taken_along, *changes.without_change(part, whole.changes)),
+        left_out=changes_left_out(whole.changes, set(map(key_of, difference.changes))),
+        notes=(*state.notes, *chosen.taken_along, *without_change(part, whole.changes)),
     )
     return plan, prospect
 

@@ -125,9 +125,9 @@ def rebuilt_plan(written: Record) -> Plan:
         raise InputError(f"{written.where}: there is no Ganeti release {shown(version)!r}")
     observed = {checked_object(name, item.where): read_observed(item) for name, item in written.records("observed")}
     gaps = tuple(read_part(Unreadable, gap) for gap in written.objects("not_shown"))
-    staying = written.texts("staying")
+    one_way = written.texts("staying")
     objects = {name: item.values for name, item in observed.items()}
-    basis = StepBasis(objects=objects, gaps=gaps, staying=frozenset(staying))
+    basis = StepBasis(objects=objects, gaps=gaps, one_way=frozenset(one_way))
     claimed = tuple(map(_change, written.objects("changes")))
     findings = tuple(map(_finding, written.objects("findings")))
     errors = any(finding.severity is Severity.ERROR for finding in findings)
@@ -155,7 +155,7 @@ def rebuilt_plan(written: Record) -> Plan:
         state_digest_rapi=_digest(written, "state_digest_rapi") if written.fields.get("state_digest_rapi") else None,
         observed=observed,
         gaps=gaps,
-        staying=tuple(sorted(set(staying))),
+        one_way=tuple(sorted(set(one_way))),
         changes=made,
         steps=tuple(steps),
         guards=guards,

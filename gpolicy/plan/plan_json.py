@@ -108,6 +108,7 @@ PLAN_FIRST: Final = Shape(Plan).with_keys(
     **dict.fromkeys(("policy_digest", "state_digest", "state_digest_rapi"), DIGEST),
     observed=OBSERVED,
     not_shown="gaps",
+    staying="one_way",
     changes=_CHANGE,
     steps=_STEP,
 )

@@ -62,7 +62,10 @@ class Prospect:
 
 
 def prospect(policy: Policy, state: ClusterState, desired: Desired | None = None) -> Prospect:
-    """Return what the plan does that makes `state` what `policy` declares; `desired` is that of `diff`."""
+    """Return what the plan does that makes `state` what `policy` declares.
+
+    `desired` is what the policy wants of this state, where it is known already.
+    """
     difference = diff(policy, state, desired=desired)
     before, after = before_and_after(state, difference.changes, terms_of(policy, difference.desired))
     return Prospect(policy, difference, before, after)
@@ -125,7 +128,7 @@ def before_and_after(state: ClusterState, changes: Sequence[Change], terms: Term
 
 
 def _measured(before: ClusterState, after: ClusterState) -> ClusterState:
-    """Return `after` with the measurements of nodes whose exclusive storage changes; a note names those without any."""
+    """Return `after`; nodes whose exclusive storage changes get the figures that they will measure, if known."""
     nodes, lost = dict(after.nodes), []
     for name, node in after.nodes.items():
         on = after.has_exclusive_storage(node)

@@ -129,7 +129,7 @@ class Procedure:
         return any(effect.path == NODES for step in self.steps for effect in step.command.effects)
 
 
-def made(makers: Iterable[tuple[Callable[[], commands.Command], tuple[Effect, ...]]]) -> Inverse:
+def inverse_by(makers: Iterable[tuple[Callable[[], commands.Command], tuple[Effect, ...]]]) -> Inverse:
     """Return the inverse that runs these commands, each with its effects; only a reason if one cannot be expressed."""
     try:
         return Inverse(tuple(planned(make(), effects) for make, effects in makers))
@@ -147,7 +147,7 @@ def inverse_of(
     label = label_of(level, name)
     forward = {effect.path: effect for effect in assigned(label, {}, after)}
     effects = assigned(label, {path: effect.after for path, effect in forward.items()}, _stored(level, values, version))
-    back = made([(partial(modify, level, name, values, version), effects)])
+    back = inverse_by([(partial(modify, level, name, values, version), effects)])
     return replace(back, not_restored=(*lost, *back.not_restored))
 
 

@@ -15,7 +15,7 @@ from gpolicy.ganeti.expressible import RESET, InexpressibleError, Reset
 from gpolicy.ganeti.vocabulary import ALLOWED_TEMPLATES, ENABLED_TEMPLATES, Level, Path, Value, Values
 from gpolicy.plan.changes import MEMBERSHIP, NAME, TAGS, Change, ChangeAction, Objection, label_of, new_names, words
 from gpolicy.plan.effects import Contents, Effect, assigned, is_own_value, moved, tagged, tags_of
-from gpolicy.plan.step import Inverse, Step, StepWave, expressible, inverse_of, made, modify, planned
+from gpolicy.plan.step import Inverse, Step, StepWave, expressible, inverse_by, inverse_of, modify, planned
 from gpolicy.printable import some
 
 Assignments = dict[Path, Value | Reset]
@@ -38,38 +38,38 @@ _STORAGE: tuple[Path, ...] = (
 class StepBasis:
     """The further input of steps, besides the changes and the Ganeti release. A plan file contains it.
 
-    `objects` are those that the changes touch, as they were read; `gaps` is what the source cannot show; `staying` are
+    `objects` are those that the changes touch, as they were read; `gaps` is what the source cannot show; `one_way` are
     the nodes that move and cannot be moved back.
     """
 
     objects: Contents
     gaps: tuple[Unreadable, ...] = ()
-    staying: frozenset[str] = frozenset()
+    one_way: frozenset[str] = frozenset()
 
 
 def make_steps(changes: Iterable[Change], basis: StepBasis, version: str) -> tuple[list[Step], list[Objection]]:
-    """Return the steps that make `changes` on the cluster that `basis` shows, for Ganeti `version`; what none can do"""
+    """Return the steps that make `changes` on the cluster of `basis`, for Ganeti `version`, and what no step can do."""
     maker = _Maker(list(changes), basis, version)
     maker.run()
     ordered = enumerate(sorted(maker.steps, key=lambda step: step.wave), start=1)
     return [replace(step, id=str(number)) for number, step in ordered], maker.impossible
 
 
-def nodes_that_stay(changes: Iterable[Change], state: ClusterState) -> frozenset[str]:
+def one_way_nodes(changes: Iterable[Change], state: ClusterState) -> frozenset[str]:
     """Return the nodes that cannot be moved back: the other node of a DRBD pair was in another group before.
 
     Ganeti does not split a pair again after a move has brought it together.
     """
     pairs = [{item.primary_node, other} for item in state.instances.values() for other in item.secondary_nodes]
     groups = {name: node.group for name, node in state.nodes.items()}
-    staying: set[str] = set()
+    one_way: set[str] = set()
     for moving in _arriving(changes).values():
         nodes = {change.object_name for change in moving if change.object_name is not None}
         stay = {name for pair in pairs if len({groups.get(end) for end in pair}) > 1 for name in pair & nodes}
         while more := {name for pair in pairs if pair & stay for name in pair & nodes} - stay:
             stay |= more
-        staying |= stay
-    return frozenset(staying)
+        one_way |= stay
+    return frozenset(one_way)
 
 
 def _arriving(changes: Iterable[Change]) -> dict[str, list[Change]]:
@@ -82,6 +82,8 @@ def _arriving(changes: Iterable[Change]) -> dict[str, list[Change]]:
 
 
 class _Maker:
+    """Makes the steps. `emptied` are groups to be removed that must drop their list of templates before."""
+
     def __init__(self, changes: list[Change], basis: StepBasis, version: str) -> None:
         self.changes, self.basis, self.version = changes, basis, version
         self.steps: list[Step] = []
@@ -95,7 +97,7 @@ class _Maker:
             if change.path not in (NAME, MEMBERSHIP, TAGS):
                 self.leaves[change.level].setdefault(change.object_name or "", []).append(change)
         self.lasting = self._lasting()
-        self.kept_names = self._kept_names()
+        self.taken_names = self._taken_names()
 
     def run(self) -> None:
         cluster = self.leaves[Level.CLUSTER].get("", [])
@@ -105,7 +107,7 @@ class _Maker:
         self.emptied = [name for name, templates in lists.items() if gone & set(words(templates))]
         others = [change for change in cluster if change.path != POOL_SIZE]
         self._cluster(others, waits=bool(letting_go or self.emptied))
-        for name in letting_go:
+        for name in letting_go:  # before the renames: under their old names
             old_name = next((old for old, new in self.renamed.items() if new == name), name)
             self._group(old_name, self.leaves[Level.GROUP][name], StepWave.LET_GO)
         for name in self.emptied:
@@ -190,24 +192,24 @@ class _Maker:
 
     def _group(self, name: str, changes: list[Change], wave: StepWave) -> None:
         before = {change.path: change.before for change in changes}
-        lost = wave is StepWave.LET_GO and name in self.kept_names  # at last another group has this name
-        inverse = self._kept_name(name) if lost else self._undo_group(name, changes)
+        is_taken = wave is StepWave.LET_GO and name in self.taken_names  # at last another group has this name
+        inverse = self._stays_named(name) if is_taken else self._undo_group(name, changes)
         self._modify(Level.GROUP, name, before, _assignments(changes), wave, inverse)
 
     def _undo_group(self, name: str, changes: list[Change]) -> Inverse:
         """Return the inverse of a group's changes: `access` that was inherited gets the value that it had."""
         before = {change.path: change.before for change in changes}
-        kept = [change.path for change in changes if change.makes_own]
-        before |= {path: self.basis.objects["cluster"].get(path) for path in kept}
+        sticky = [change.path for change in changes if change.makes_own]
+        before |= {path: self.basis.objects["cluster"].get(path) for path in sticky}
         inverse = inverse_of(Level.GROUP, name, before, _assignments(changes), self.version)
-        stays = tuple(f"{'.'.join(path)} stays an own value of the group, Ganeti cannot remove it" for path in kept)
+        stays = tuple(f"{'.'.join(path)} stays an own value of the group, Ganeti cannot remove it" for path in sticky)
         return replace(inverse, not_restored=(*inverse.not_restored, *stays))
 
     def _create(self, name: str) -> None:
         values = _assignments(self.leaves[Level.GROUP].get(name, []))
         make = partial(commands.group_add, name, values, version=self.version)
         exists = Effect(f"group/{name}", NAME, None, name)
-        inverse = made([(partial(commands.group_remove, name), (exists.reversed(),))])
+        inverse = inverse_by([(partial(commands.group_remove, name), (exists.reversed(),))])
         if name in self.lasting:
             inverse = Inverse((), (f"group {name} stays: it has nodes that stay ({', '.join(self.lasting[name])})",))
         effects = (exists, *assigned(f"group/{name}", {}, values))
@@ -216,30 +218,30 @@ class _Maker:
     def _lasting(self) -> dict[str, list[str]]:
         """Return the groups that are made and that nodes cannot leave again: Ganeti removes none with nodes in it."""
         homes = {
-            target: sorted(name for change in moving if (name := change.object_name or "") in self.basis.staying)
+            target: sorted(name for change in moving if (name := change.object_name or "") in self.basis.one_way)
             for target, moving in _arriving(self.changes).items()
         }
         return {name: homes[name] for name in self.created if homes.get(name)}
 
-    def _kept_names(self) -> set[str]:
+    def _taken_names(self) -> set[str]:
         """Return the old names that renamed groups cannot have again, since another group stays under them."""
-        taken, kept = set(self.lasting), set[str]()
+        names, taken = set(self.lasting), set[str]()
         for old, new in reversed(rename_order(self.renamed)):
-            if old in taken:
-                kept.add(old)
-                taken.add(new)
-        return kept
+            if old in names:
+                taken.add(old)
+                names.add(new)
+        return taken
 
-    def _kept_name(self, old: str) -> Inverse:
+    def _stays_named(self, old: str) -> Inverse:
         new = self.renamed[old]
         return Inverse((), (f"group {new} stays as it is: another group has its old name {old}",))
 
     def _renames(self) -> None:
         for old, new in rename_order(self.renamed):
             effect = Effect(f"group/{old}", NAME, old, new)
-            inverse = made([(partial(commands.group_rename, new, old), (effect.reversed(),))])
-            if old in self.kept_names:
-                inverse = self._kept_name(old)
+            inverse = inverse_by([(partial(commands.group_rename, new, old), (effect.reversed(),))])
+            if old in self.taken_names:
+                inverse = self._stays_named(old)
             make = partial(commands.group_rename, old, new)
             self._step(StepWave.GROUPS, f"group/{new}", f"rename group {old} to {new}", make, inverse, (effect,))
 
@@ -261,13 +263,13 @@ class _Maker:
         """Return what brings nodes back. DRBD pairs that the move brings together stay: Ganeti would not split them."""
         back: dict[str, list[str]] = {}
         for name in nodes:
-            if name not in self.basis.staying:
+            if name not in self.basis.one_way:
                 back.setdefault(self._source(name), []).append(name)
-        inverse = made(
+        inverse = inverse_by(
             (partial(commands.assign_nodes, *item), moved(dict.fromkeys(item[1], target), item[0]))
             for item in sorted(back.items())
         )
-        stay = [name for name in nodes if name in self.basis.staying]
+        stay = [name for name in nodes if name in self.basis.one_way]
         lost = [f"node {name} stays: going back would split a DRBD pair" for name in stay]
         return replace(inverse, not_restored=(*inverse.not_restored, *lost))
 
@@ -281,10 +283,10 @@ class _Maker:
         unknown = [f"{gap} of the group, which the source of the state cannot show" for gap in sorted(gaps)]
         label = f"group/{name}"
         make = partial(commands.group_add, name, values, version=self.version)
-        back = made([(make, (Effect(label, NAME, None, name), *assigned(label, {}, values)))])
+        back = inverse_by([(make, (Effect(label, NAME, None, name), *assigned(label, {}, values)))])
         tags = tags_of(seen)
         add = (partial(commands.add_tags, Level.GROUP, name, tags), tagged(label, tags, added=True))
-        marked = made([add] if tags else [])
+        marked = inverse_by([add] if tags else [])
         lost = (*back.not_restored, *lost, *marked.not_restored, *unknown, "networks that were connected to the group")
         return Inverse((*back.commands, *marked.commands), lost)
 
@@ -304,7 +306,7 @@ class _Maker:
                     undone = partial(undo, change.level, change.object_name, tags)
                     make = partial(do, change.level, change.object_name, tags)
                     effects = tagged(change.object, tags, added=do is add)
-                    inverse = made([(undone, tuple(effect.reversed() for effect in effects))])
+                    inverse = inverse_by([(undone, tuple(effect.reversed() for effect in effects))])
                     title = f"{verb} {change.object}: {', '.join(tags)}"
                     self._step(wave, change.object, title, make, inverse, effects)
 

@@ -41,7 +41,7 @@ def contradictions(planned: Sequence[Change], basis: StepBasis) -> Iterator[str]
     yield from (f"`observed` has {name}, which nothing changes" for name in unchanged)
     yield from _misshapen(basis)
     moving = {change.object_name for change in planned if change.path == changes.MEMBERSHIP}
-    yield from (f"node {name} stays, but does not move" for name in sorted(basis.staying) if name not in moving)
+    yield from (f"node {name} stays, but does not move" for name in sorted(basis.one_way) if name not in moving)
     if unseen:
         return
     for change in planned:

@@ -22,7 +22,7 @@ from gpolicy.ganeti.vocabulary import Value
 from gpolicy.json_values import Key, OwnFile, Shape, plain
 from gpolicy.plan import plan_file
 from gpolicy.plan.changes import NODES, words
-from gpolicy.plan.effects import ADMIN_STATE, Contents, Effect, Observed, contents, observed, relocated
+from gpolicy.plan.effects import ADMIN_STATE, Contents, Effect, Observed, contents, observed_in, relocated
 from gpolicy.plan.plan_json import ANSWER_KEY, OBSERVED, effect_shape
 from gpolicy.plan.step import Inverse, Procedure, Step, StepWave, planned
 from gpolicy.plan.trust import Signers, first_difference
@@ -159,7 +159,7 @@ def save_moves(moves: Sequence[Move], state: ClusterState, supposed: Supposed | 
     """Return moves that were worked out for the cluster in `state` as `gpolicy apply` carries them out."""
     nodes = nodes_of(moves)
     instances = dict.fromkeys(f"instance/{move.instance}" for move in moves)
-    seen = observed(state, [*instances, *(f"node/{name}" for name in nodes)])
+    seen = observed_in(state, [*instances, *(f"node/{name}" for name in nodes)])
     return SavedRemedy(
         cluster=state.name,
         cluster_uuid=state.cluster.identity.uuid,

@@ -4,7 +4,7 @@ The terms of a policy (`gpolicy.cluster.terms`) for that cluster follow from the
 """
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -78,14 +78,29 @@ def resolve(policy: Policy, state: ClusterState) -> Desired:
     desired.current_groups = {item.current: item.policy for item in desired.groups.values() if item.current is not None}
     _memberships(policy, state, desired)
     _node_sets(policy, state, desired)
-    unknown = [number for number, item in enumerate(desired.findings) if item.missing.startswith(_NODE)]
-    if not desired.nodes and len(unknown) > 1:
-        hint = "is it the state of another cluster? Else correct the names, or add the nodes first"
-        for number in unknown:
-            desired.findings[number] = replace(desired.findings[number], hint=hint, missing=NO_NODE)
-        message = f"the cluster has none of the {len(unknown)} nodes that the policy names"
-        desired.findings[unknown[0]] = replace(desired.findings[unknown[0]], message=message)
+    if not desired.nodes:
+        desired.findings = _about_none_of_the_nodes(desired.findings)
     return desired
+
+
+def _about_none_of_the_nodes(findings: list[Finding]) -> list[Finding]:
+    """Return findings about a cluster that has no node of the policy: where it lacks several, they ask one question."""
+    unknown = [item for item in findings if item.missing.startswith(_NODE)]
+    if len(unknown) < 2:
+        return findings
+    hint = "is it the state of another cluster? Else correct the names, or add the nodes first"
+    first = f"the cluster has none of the {len(unknown)} nodes that the policy names"
+    return [
+        replace(item, message=first if item is unknown[0] else item.message, hint=hint, missing=NO_NODE)
+        if item.missing.startswith(_NODE)
+        else item
+        for item in findings
+    ]
+
+
+def misfits(findings: Iterable[Finding]) -> list[Finding]:
+    """Return where a policy does not fit a cluster. That it is for another one, the guard right-cluster says."""
+    return [item for item in findings if item.code != OTHER_CLUSTER.code]
 
 
 def other_cluster(policy: Policy, state: ClusterState) -> list[Finding]:

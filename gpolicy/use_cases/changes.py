@@ -24,7 +24,7 @@ from gpolicy.plan.plan import Plan, make_plan, plan_without_steps
 from gpolicy.plan.prospect import Prospect, projected
 from gpolicy.policy.model import Policy
 from gpolicy.progress import Working, quietly
-from gpolicy.resolve.desired import OTHER_CLUSTER
+from gpolicy.resolve.desired import misfits
 from gpolicy.use_cases.questions import CheckedPolicy
 from gpolicy.what_if.supposing import WhatIf, suppose
 
@@ -69,7 +69,7 @@ def plan_change(
     For example, `plan_change(checked, state).plan.safe` says whether all guards pass.
     """
     policy, allowed = checked.policy, request.allowed
-    if any(error.code != OTHER_CLUSTER.code for error in checked.errors):  # that one is a guard's
+    if misfits(checked.errors):
         refused = plan_without_steps(policy, state, checked.errors)
         return PlannedChange(plan=refused, sides=Sides(state, state), errors=checked.errors)
     check_allowed(allowed, policy)

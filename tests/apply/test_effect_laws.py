@@ -23,7 +23,7 @@ from gpolicy.apply.work import (
 )
 from gpolicy.cluster.state import ClusterState
 from gpolicy.ganeti.commands import Command
-from gpolicy.plan.effects import Effect, Progress, carried_out, contents, progress
+from gpolicy.plan.effects import Effect, Progress, carried_out, contents, progress_of
 from gpolicy.plan.plan import Plan
 from gpolicy.plan.plan_file import read_plan
 from tests.plan.ganeti_model import ModelCluster
@@ -43,10 +43,10 @@ def check_job(model: ModelCluster, task: Task, so_far: list[Effect]) -> None:
     effects = task.command.effects
     before = contents(model.as_state())
     telling = [effect for effect in effects if effect.before != effect.after]
-    assert not telling or progress(effects, before) is Progress.NOT_BEGUN, task
+    assert not telling or progress_of(effects, before) is Progress.NOT_BEGUN, task
     model.run(job_of(Command(task.command.argv, task.command.rapi)))
     after = contents(model.as_state())
-    assert progress(effects, after) is Progress.DONE, task
+    assert progress_of(effects, after) is Progress.DONE, task
     expected = carried_out(effects, before)
     assert expected.keys() == after.keys(), task
     so_far += effects

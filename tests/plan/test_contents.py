@@ -7,7 +7,7 @@ from dataclasses import replace
 from gpolicy.cluster.state import Unreadable
 from gpolicy.ganeti.vocabulary import Level
 from gpolicy.plan.changes import MEMBERSHIP, NAME, NODES, TAGS
-from gpolicy.plan.effects import ADMIN_STATE, contents, identities, is_own_value, observed, shown_by, tags_of
+from gpolicy.plan.effects import ADMIN_STATE, contents, identities, is_own_value, observed_in, shown_by, tags_of
 from tests.plan.planned import cluster, with_group_tags
 from tests.strategies import instance
 
@@ -39,7 +39,7 @@ def test_every_object_has_its_own_values_tags_and_place() -> None:
 
 def test_what_is_observed_is_what_the_source_shows() -> None:
     state = replace(STATE, unreadable=(Unreadable(level=Level.GROUP, prefix=("ipolicy",)),))
-    found = observed(state, ["group/gold", "group/none", "instance/i"])
+    found = observed_in(state, ["group/gold", "group/none", "instance/i"])
     assert found.keys() == {"group/gold", "instance/i"}
     assert RATIO not in found["group/gold"].values
     assert found["group/gold"].values[NAME] == "gold"

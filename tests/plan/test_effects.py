@@ -14,11 +14,11 @@ from gpolicy.plan.effects import (
     assigned,
     carried_out,
     effects_between,
-    found,
     moved,
-    progress,
+    progress_of,
     relocated,
     tagged,
+    value_at,
     written,
 )
 
@@ -84,7 +84,7 @@ def test_effects_between_two_contents() -> None:
     ],
 )
 def test_a_rename_is_seen_where_one_name_is_there(there: Contents, value: Value) -> None:
-    assert found(_effect("a", "b", NAME), there) == value
+    assert value_at(_effect("a", "b", NAME), there) == value
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def test_a_rename_is_seen_where_one_name_is_there(there: Contents, value: Value)
 )
 def test_progress(first: Value, second: Value, expected: Progress) -> None:
     effects = [_effect(1, 2), _effect("x", "y", B), _effect(7, 7, ("alloc_policy",))]
-    assert progress(effects, {GROUP: {A: first, B: second}}) is expected
+    assert progress_of(effects, {GROUP: {A: first, B: second}}) is expected
 
 
 def test_effects_are_carried_out() -> None:
