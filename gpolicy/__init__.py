@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from gpolicy.fleet.named_clusters import RolloutWave as RolloutWave
     from gpolicy.formatting.formatting import Formatted as Formatted, format_text as format_text
     from gpolicy.growth.filling_up import GrowthReport as GrowthReport
-    from gpolicy.plan.changes import Part as Part
+    from gpolicy.plan.part import Part as Part
     from gpolicy.plan.plan import Plan as Plan
     from gpolicy.plan.plan_file import dump_plan as dump_plan, read_plan as read_plan
     from gpolicy.plan.step import Procedure as Procedure
@@ -121,7 +121,7 @@ _BY_MODULE = {
     "fleet.named_clusters": "RolloutWave",
     "formatting.formatting": "Formatted format_text",
     "growth.filling_up": "GrowthReport",
-    "plan.changes": "Part",
+    "plan.part": "Part",
     "plan.plan": "Plan",
     "plan.plan_file": "dump_plan read_plan",
     "plan.step": "Procedure",

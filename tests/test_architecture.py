@@ -210,7 +210,7 @@ NAMES_OPTIONS = {
     "analysis/size_words.py": {"--policy"},
     "cluster/volume_pools.py": {"--physical-volumes"},
     "drift/write_back.py": {"--in-bases"},
-    "plan/changes.py": {"--only", "--exclude"},
+    "plan/part.py": {"--only", "--exclude"},
     "plan/prospect.py": {"--physical-volumes"},
     "policy/schema_errors.py": {"--state"},
     "rules/against_cluster/verdicts.py": {"--allow"},

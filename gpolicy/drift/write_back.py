@@ -20,8 +20,9 @@ from gpolicy.errors import GpolicyError
 from gpolicy.findings import Finding, Severity, Span, told, values_of
 from gpolicy.forecast.telling import check_by_settings
 from gpolicy.opening import real_path
-from gpolicy.plan.changes import MEMBERSHIP, NAME, TAGS, ChangeAction, ChangeKey, check_words, is_chosen, key_of
+from gpolicy.plan.changes import MEMBERSHIP, NAME, TAGS, ChangeAction, ChangeKey, key_of
 from gpolicy.plan.diff import Difference, diff
+from gpolicy.plan.part import check_words, is_chosen
 from gpolicy.policy.files import policy_files
 from gpolicy.policy.loading import load_files, load_policy
 from gpolicy.policy.model import GroupPolicy, NodeSetPolicy, Policy

@@ -19,7 +19,8 @@ from gpolicy.impact.capacity_change import CapacityChange, FitChange, GroupCapac
 from gpolicy.impact.comparison import Sides, ViolationChange, violators
 from gpolicy.impact.impact import GroupRedundancyChange, Impact, RedundancyChange, impact
 from gpolicy.plan.built_in_guards import GuardResult
-from gpolicy.plan.changes import NAME, Change, ChangeAction, LeftOut, NotCompared
+from gpolicy.plan.changes import NAME, Change, ChangeAction, NotCompared
+from gpolicy.plan.part import LeftOut
 from gpolicy.plan.plan import Plan
 from gpolicy.plan.prospect import Prospect, before_and_after, undone
 from gpolicy.policy.kinds import ABOUT_GROUPS, Guard, Measure

@@ -9,7 +9,8 @@ from gpolicy.findings import Finding, Located, Span
 from gpolicy.ganeti.parameters import as_word, canonical, fill, parameter_at, position
 from gpolicy.ganeti.vocabulary import Level, Path, Value, Values
 from gpolicy.plan import changes
-from gpolicy.plan.changes import Change, ChangeAction, NotCompared
+from gpolicy.plan.changes import Change, ChangeAction, ChangeKey, NotCompared
+from gpolicy.plan.part import without
 from gpolicy.policy.model import INHERIT, Leaves, OwnedPrefix, Policy
 from gpolicy.resolve.desired import Desired, DesiredGroup, DesiredNode, resolve
 
@@ -34,7 +35,7 @@ class Difference:
 
 
 def diff(
-    policy: Policy, state: ClusterState, skipped: Collection[changes.ChangeKey] = (), desired: Desired | None = None
+    policy: Policy, state: ClusterState, skipped: Collection[ChangeKey] = (), desired: Desired | None = None
 ) -> Difference:
     """Return what must change so that `state` is what `policy` declares. Only declared values are compared.
 
@@ -43,14 +44,12 @@ def diff(
     """
     desired = desired or resolve(policy, state)
     if skipped:
-        desired = changes.without(desired, skipped)
+        desired = without(desired, skipped)
     return _Diff(policy, state, desired, skipped).run()
 
 
 class _Diff:
-    def __init__(
-        self, policy: Policy, state: ClusterState, desired: Desired, skipped: Collection[changes.ChangeKey]
-    ) -> None:
+    def __init__(self, policy: Policy, state: ClusterState, desired: Desired, skipped: Collection[ChangeKey]) -> None:
         self.policy, self.state, self.desired = policy, state, desired
         self.result = Difference(findings=[*desired.findings], desired=desired)
         declared = policy.cluster.leaves if policy.cluster else {}

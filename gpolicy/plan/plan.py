@@ -15,23 +15,10 @@ from gpolicy.errors import ExitCode, GpolicyError, argument
 from gpolicy.findings import Finding, Severity
 from gpolicy.ganeti.releases import release_of
 from gpolicy.plan.built_in_guards import GuardResult, can_be_allowed, judge, objections
-from gpolicy.plan.changes import (
-    WHOLE,
-    Change,
-    ChangeKey,
-    LeftOut,
-    NotCompared,
-    Objection,
-    Part,
-    Selection,
-    changes_left_out,
-    check_words,
-    key_of,
-    select,
-    without_change,
-)
+from gpolicy.plan.changes import Change, ChangeKey, NotCompared, Objection, key_of
 from gpolicy.plan.diff import Difference, diff
 from gpolicy.plan.effects import Effect, Observed, net_effects, observed_in, touched
+from gpolicy.plan.part import WHOLE, LeftOut, Part, changes_left_out, choose, select, without_change
 from gpolicy.plan.prospect import Prospect, before_and_after
 from gpolicy.plan.step import Procedure, Step
 from gpolicy.plan.steps import StepBasis, make_steps, one_way_nodes
@@ -151,13 +138,6 @@ def objections_to_plan(prospect: Prospect, state: ClusterState) -> dict[str, lis
     return objections(replace(prospect, impossible=stepping.impossible))
 
 
-def _chosen(policy: Policy, state: ClusterState, whole: Difference, part: Part) -> Selection:
-    """Return which changes a part has. Raise RequestError for words that name nothing here."""
-    check_words("only", part.only, policy, state)
-    check_words("exclude", part.exclude, policy, state)
-    return select(whole.changes, part)
-
-
 def make_plan(
     policy: Policy,
     state: ClusterState,
@@ -174,7 +154,7 @@ def make_plan(
     what the policy wants of this state, where it is known already.
     """
     whole = diff(policy, state, desired=desired)
-    chosen = _chosen(policy, state, whole, part)
+    chosen = choose(policy, state, whole.changes, part)
     difference = whole if part.is_whole else _partial(policy, state, whole, part, chosen.keys)
     stepping = _stepping(policy, state, difference)
     terms = with_limits(terms_of(policy, whole.desired), limits)

@@ -26,8 +26,9 @@ from gpolicy.ganeti.vocabulary import ENABLED_HYPERVISORS, Level, Path, Value, V
 from gpolicy.json_values import json_text
 from gpolicy.plan import changes
 from gpolicy.plan.built_in_guards import JUDGED_WITHOUT_CLUSTER, OVERRIDABLE, GuardResult, judge_without_cluster
-from gpolicy.plan.changes import Change, ChangeAction, LeftOut, NotCompared, Objection, Part
+from gpolicy.plan.changes import Change, ChangeAction, NotCompared, Objection
 from gpolicy.plan.effects import Effect, Observed, level_of
+from gpolicy.plan.part import LeftOut, Part, contradictions_of_part
 from gpolicy.plan.plan import Plan
 from gpolicy.plan.plan_json import ANSWER, PLAN_FILE, plan_as_json
 from gpolicy.plan.step import Procedure
@@ -142,7 +143,7 @@ def rebuilt_plan(written: Record) -> Plan:
     part = read_part(Part, written.record("part"))
     items = written.objects("left_out")
     left = tuple(LeftOut(_object(item), _keys(item), item.choice("action", ChangeAction)) for item in items)
-    _refuse(written, changes.contradictions_of_part(part, claimed, left))
+    _refuse(written, contradictions_of_part(part, claimed, left))
     return Plan(
         cluster=check_text(written, "cluster"),
         cluster_uuid=written.text_or_none("cluster_uuid"),

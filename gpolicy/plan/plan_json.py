@@ -13,8 +13,9 @@ from gpolicy.findings import Finding, told
 from gpolicy.ganeti.commands import RapiCall
 from gpolicy.json_values import DIGEST, LENGTH, NOT_EMPTY, PLACE, TEXTS, Key, Many, Maybe, OwnFile, Shape, plain
 from gpolicy.plan.built_in_guards import GuardResult
-from gpolicy.plan.changes import Change, LeftOut, NotCompared, Part
+from gpolicy.plan.changes import Change, NotCompared
 from gpolicy.plan.effects import Effect, Observed
+from gpolicy.plan.part import LeftOut, Part
 from gpolicy.plan.plan import Plan
 from gpolicy.plan.step import Inverse, PlannedCommand, Step
 from gpolicy.policy.kinds import Guard

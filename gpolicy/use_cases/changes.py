@@ -19,7 +19,7 @@ from gpolicy.impact.declared_guards import (
 )
 from gpolicy.impact.impact import Impact, impact
 from gpolicy.plan.built_in_guards import check_allowed
-from gpolicy.plan.changes import WHOLE, Part
+from gpolicy.plan.part import WHOLE, Part
 from gpolicy.plan.plan import Plan, make_plan, plan_without_steps
 from gpolicy.plan.prospect import Prospect, projected
 from gpolicy.policy.model import Policy

@@ -10,7 +10,8 @@ from hypothesis import event, given, strategies as st
 
 from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import InputError, RequestError
-from gpolicy.plan.changes import Part, key_of
+from gpolicy.plan.changes import key_of
+from gpolicy.plan.part import Part
 from gpolicy.plan.plan import Plan
 from gpolicy.plan.plan_file import read_plan
 from gpolicy.policy.model import Policy

@@ -59,7 +59,7 @@ def plan(  # noqa: PLR0913 (one parameter an option)
     """
     from gpolicy.cli.checking import with_members  # noqa: PLC0415
     from gpolicy.ganeti.releases import check_release  # noqa: PLC0415
-    from gpolicy.plan.changes import Part  # noqa: PLC0415
+    from gpolicy.plan.part import Part  # noqa: PLC0415
 
     outputs, save = shown.outputs("plan"), shown.saved("plan", save)
     request = gpolicy.PlanRequest(
