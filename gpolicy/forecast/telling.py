@@ -55,7 +55,7 @@ def _verdicts(prospect: Prospect) -> tuple[tuple[GuardResult, ...], tuple[GuardR
 
 
 def _impact(prospect: Prospect, part: str) -> Impact:
-    from gpolicy.impact.declared_guards import impact_of  # noqa: PLC0415 (as above)
+    from gpolicy.impact.impact import impact_of  # noqa: PLC0415 (as above)
 
     return impact_of(prospect, part)
 

@@ -172,28 +172,28 @@ def _distance(left: SpecPair, right: SpecPair) -> float:
     return sum(abs(log2(max(1, a)) - log2(max(1, b))) for a, b in values)
 
 
-def capacity_change(compared: LoadedSides, tell: Tell) -> CapacityChange:
+def capacity_change(loaded: LoadedSides, tell: Tell) -> CapacityChange:
     """Count what fits on the cluster as it is and as it will be.
 
     A group that lacks what has to be known (for example the spindles of nodes that get exclusive storage) is told in
     `unavailable`, and with it the whole cluster.
     """
-    slow = {item.match.name: why for item in compared.groups if (why := _too_slow(item))}
-    sides = [item for item in compared.groups if item.match.name not in slow]
-    sides += [compared.whole] if compared.whole and not slow else []
+    slow = {item.match.name: why for item in loaded.groups if (why := _too_slow(item))}
+    pairs = [item for item in loaded.groups if item.match.name not in slow]
+    pairs += [loaded.whole] if loaded.whole and not slow else []
 
     changes: list[GroupCapacityChange] = []
-    for item, (before, after) in zip(sides, measure_sides(sides, partial(count_in_time, tell)), strict=True):
+    for item, (before, after) in zip(pairs, measure_sides(pairs, partial(count_in_time, tell)), strict=True):
         try:
-            changes.append(_group_change(item, _counted(before), _counted(after), compared.sides.names))
+            changes.append(_group_change(item, _counted(before), _counted(after), loaded.sides.names))
         except TooLongError as error:
             slow[item.match.name] = error.message
     whole = changes.pop() if changes and changes[-1].group is None else None
-    unavailable = {**compared.unavailable, **slow}
+    unavailable = {**loaded.unavailable, **slow}
     if unavailable:
         whole = None
         unavailable[""] = next(iter(unavailable.values()))
-    return CapacityChange(tuple(changes), whole, tuple(dict.fromkeys(compared.notes)), unavailable)
+    return CapacityChange(tuple(changes), whole, tuple(dict.fromkeys(loaded.notes)), unavailable)
 
 
 def _counted(side: GroupCapacity | TooLongError | None) -> GroupCapacity | None:

@@ -13,15 +13,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import inf
+from typing import TypeVar
 
 from gpolicy.analysis import violations
 from gpolicy.analysis.basis import Settled
 from gpolicy.analysis.counted_cluster import CountedCluster
 from gpolicy.analysis.loaded_state import LoadedState, load_state
 from gpolicy.analysis.side_by_side import Result, each_cluster
-from gpolicy.analysis.size_words import PairNames
+from gpolicy.analysis.size_words import PairNames, pair_names
 from gpolicy.cluster.state import ClusterState, LiveInstance
 from gpolicy.ganeti.vocabulary import Path, Value
+from gpolicy.plan.prospect import Prospect
 from gpolicy.printable import count, listed
 
 
@@ -70,6 +72,11 @@ class Sides:
         return _load_sides(self)
 
 
+def sides_of(plan: Prospect) -> Sides:
+    """Return the cluster before and after what a plan does, to be compared."""
+    return Sides(plan.before, plan.after, pair_names(plan.policy, plan.after))
+
+
 @dataclass(frozen=True, slots=True)
 class CountedSides:
     """One group, or the whole cluster, before and after, ready to count. Sides that count the same are one object."""
@@ -110,29 +117,29 @@ class LoadedSides:
         return _load_sides(self.sides, like=known, resource_model=True) if self.declares else self
 
 
-def _load_sides(compared: Sides, *, like: Sequence[CountedCluster] = (), resource_model: bool = False) -> LoadedSides:
-    """Load both states; `like` and `declared` are those of `load_state`."""
-    old = load_state(compared.before, like=like, resource_model=resource_model)
-    new = load_state(compared.after, like=(*like, *old.clusters), resource_model=resource_model)
+def _load_sides(sides: Sides, *, like: Sequence[CountedCluster] = (), resource_model: bool = False) -> LoadedSides:
+    """Load both states; `like` and `resource_model` are those of `load_state`."""
+    old = load_state(sides.before, like=like, resource_model=resource_model)
+    new = load_state(sides.after, like=(*like, *old.clusters), resource_model=resource_model)
     groups, unavailable = [], {}
-    for match in compared.groups:
+    for match in sides.groups:
         why = old.settled.unknown.get(match.before or "") or new.settled.unknown.get(match.after or "")
         if why is not None:
             unavailable[match.name] = why.reason
         else:
-            sides = CountedSides(match, old.groups.get(match.before or ""), new.groups.get(match.after or ""))
-            groups.append(sides)
+            pair = CountedSides(match, old.groups.get(match.before or ""), new.groups.get(match.after or ""))
+            groups.append(pair)
     uncounted = any(side.settled.unknown or side.limits_differ for side in (old, new))
     whole = None if uncounted else CountedSides(GroupMatch(None, None), old.whole, new.whole)
-    return LoadedSides(compared, old, new, tuple(groups), whole, unavailable)
+    return LoadedSides(sides, old, new, tuple(groups), whole, unavailable)
 
 
 def measure_sides(
-    sides: Sequence[CountedSides], measure: Callable[[CountedCluster, str], Result]
+    pairs: Sequence[CountedSides], measure: Callable[[CountedCluster, str], Result]
 ) -> list[tuple[Result | None, Result | None]]:
     """Return what `measure` says of both sides; it is given a title. What is the same is measured once."""
     titles: dict[CountedCluster, str] = {}
-    for item in sides:
+    for item in pairs:
         for cluster, name, when in ((item.before, item.match.before, "today"), (item.after, item.match.after, "after")):
             if cluster is not None:
                 titles.setdefault(cluster, f"{f'group {name}' if name else 'the whole cluster'}, {when}: ")
@@ -141,7 +148,7 @@ def measure_sides(
     def of(cluster: CountedCluster | None) -> Result | None:
         return None if cluster is None else found[cluster]
 
-    return [(of(item.before), of(item.after)) for item in sides]
+    return [(of(item.before), of(item.after)) for item in pairs]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -217,63 +224,86 @@ def violators(instances: int, nodes: int) -> str:
     return listed([count(number, word) for number, word in known if number])
 
 
-def violation_change(compared: Sides, settled: tuple[Settled | None, Settled | None] = (None, None)) -> ViolationChange:
+def violation_change(sides: Sides, settled: tuple[Settled | None, Settled | None] = (None, None)) -> ViolationChange:
     """Return whose verdict the changes between two states of a cluster change, and who violates the policy anyway.
 
-    `settled` are those of both states for `node_verdicts`. Raise GpolicyError where a group has no instance policy.
+    `settled` is what is known of the nodes of both states, where that is worked out already. Raise GpolicyError where a
+    group has no instance policy.
     """
-    before, after, names = compared.before, compared.after, compared.names
-    then = violations.PolicyJudge(after, {name: names.groups.get(name, ()) for name in after.groups})
-    old_names = {name: _names_of_equal_pairs(group.effective, then, name) for name, group in before.groups.items()}
-    now = violations.PolicyJudge(before, old_names)
-    found: dict[str, list[InstanceViolation]] = {}
-    unknown = []
-    for instance in after.instances.values():
-        old, new = now.verdict(instance), then.verdict(instance)
-        if new.conforms is None:  # else what is shown decides: nothing that was shown violated the old policy
-            if old.violation or not _allows_as_much(now, then, instance):
-                unknown.append(
-                    UnknownViolation(
-                        instance=instance.name,
-                        primary_node=instance.primary_node,
-                        parameters=tuple(dict.fromkeys((*old.unknown, *new.unknown))),
-                        before=old,
-                        after=new,
-                    )
-                )
-            continue
-        verdicts = {"": (old, new)}
-        if instance.minmem != instance.maxmem:
-            verdicts["minmem_"] = now.minmem_verdict(instance), then.minmem_verdict(instance)
-        for prefix, (was, will) in verdicts.items():
-            if was.violation or will.violation:
-                kind = "no_longer" if not will.violation else "still" if was.violation else "newly"
-                item = InstanceViolation(
+    old, new = _judges(sides)
+    found: list[InstanceViolation] = []
+    by_minmem: list[InstanceViolation] = []
+    unknown: list[UnknownViolation] = []
+    for instance in sides.after.instances.values():
+        was, will = old.verdict(instance), new.verdict(instance)
+        if will.conforms is not None:
+            found += _violation(instance, was, will)
+            if instance.minmem != instance.maxmem:
+                by_minmem += _violation(instance, old.minmem_verdict(instance), new.minmem_verdict(instance))
+        elif was.violation or not _allows_as_much(old, new, instance):  # else nothing that is shown violates newly
+            unknown.append(
+                UnknownViolation(
                     instance=instance.name,
                     primary_node=instance.primary_node,
-                    before=was.violation,
-                    after=will.violation,
+                    parameters=tuple(dict.fromkeys((*was.unknown, *will.unknown))),
+                    before=was,
+                    after=will,
                 )
-                found.setdefault(f"{prefix}{kind}", []).append(item)
-    earlier, later = violations.node_verdicts(before, settled[0]), violations.node_verdicts(after, settled[1])
+            )
+    before, after = map(violations.node_verdicts, (sides.before, sides.after), settled)
     nodes = [
-        NodeViolation(node=name, group=verdict.group, before=earlier[name].breaches, after=verdict.breaches)
-        for name, verdict in sorted(later.items())
+        NodeViolation(node=name, group=verdict.group, before=before[name].breaches, after=verdict.breaches)
+        for name, verdict in sorted(after.items())
     ]
+    newly, still, no_longer = _by_time(found)
+    minmem_newly, minmem_still, minmem_no_longer = _by_time(by_minmem)
+    nodes_newly, nodes_still, nodes_no_longer = _by_time(nodes)
     return ViolationChange(
+        newly=newly,
+        still=still,
+        no_longer=no_longer,
         unknown=tuple(unknown),
-        nodes_newly=tuple(item for item in nodes if item.after and not item.before),
-        nodes_still=tuple(item for item in nodes if item.after and item.before),
-        nodes_no_longer=tuple(item for item in nodes if item.before and not item.after),
-        nodes_unknown=tuple(_unknown_nodes(compared, later)),
-        **{kind: tuple(items) for kind, items in found.items()},
+        minmem_newly=minmem_newly,
+        minmem_still=minmem_still,
+        minmem_no_longer=minmem_no_longer,
+        nodes_newly=nodes_newly,
+        nodes_still=nodes_still,
+        nodes_no_longer=nodes_no_longer,
+        nodes_unknown=tuple(_unknown_nodes(sides, after)),
     )
 
 
-def _unknown_nodes(compared: Sides, verdicts: Mapping[str, violations.NodeVerdict]) -> Iterator[UnknownNodeViolation]:
+def _judges(sides: Sides) -> tuple[violations.PolicyJudge, violations.PolicyJudge]:
+    names = {name: sides.names.groups.get(name, ()) for name in sides.after.groups}
+    new = violations.PolicyJudge(sides.after, names)
+    old_names = {name: _names_of_equal_pairs(group.effective, new, name) for name, group in sides.before.groups.items()}
+    return violations.PolicyJudge(sides.before, old_names), new
+
+
+def _violation(
+    instance: LiveInstance, was: violations.Verdict, will: violations.Verdict
+) -> Iterator[InstanceViolation]:
+    if was.violation or will.violation:
+        name, node = instance.name, instance.primary_node
+        yield InstanceViolation(instance=name, primary_node=node, before=was.violation, after=will.violation)
+
+
+_Violation = TypeVar("_Violation", InstanceViolation, NodeViolation)
+
+
+def _by_time(found: Sequence[_Violation]) -> tuple[tuple[_Violation, ...], ...]:
+    """Return those that violate the policy newly, those that still do, and those that do no longer."""
+    return (
+        tuple(item for item in found if item.after and not item.before),
+        tuple(item for item in found if item.after and item.before),
+        tuple(item for item in found if item.before and not item.after),
+    )
+
+
+def _unknown_nodes(sides: Sides, verdicts: Mapping[str, violations.NodeVerdict]) -> Iterator[UnknownNodeViolation]:
     for name, verdict in sorted(verdicts.items()):
         if verdict.unknown and not verdict.breaches:
-            before, after = _allowed(compared.before, name), _allowed(compared.after, name)
+            before, after = _allowed(sides.before, name), _allowed(sides.after, name)
             stricter = tuple(key for key in verdict.unknown if after[key] < before[key])
             if stricter:
                 yield UnknownNodeViolation(node=name, group=verdict.group, parameters=stricter, reason=verdict.reason)

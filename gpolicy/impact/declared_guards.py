@@ -6,17 +6,17 @@ silent pass would be a guess. Each can be passed alone, by its name.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 from gpolicy.analysis.basis import BasisKind
 from gpolicy.analysis.node_losses import GroupRedundancy
-from gpolicy.analysis.size_words import names_by_object, pair_names, size_title
+from gpolicy.analysis.size_words import names_by_object, size_title
 from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import GpolicyError
 from gpolicy.ganeti.amounts import exact_size
 from gpolicy.ganeti.vocabulary import MINMAX
 from gpolicy.impact.capacity_change import CapacityChange, FitChange, GroupCapacityChange, capacity_change
-from gpolicy.impact.comparison import Sides, ViolationChange, violators
+from gpolicy.impact.comparison import Sides, ViolationChange, sides_of, violators
 from gpolicy.impact.impact import GroupRedundancyChange, Impact, RedundancyChange, impact
 from gpolicy.plan.built_in_guards import GuardResult
 from gpolicy.plan.changes import NAME, Change, ChangeAction, NotCompared
@@ -37,8 +37,20 @@ _PARTS: Final = {
     Measure.NODE_FAILURES: "redundancy",
 }
 """The part of the impact that a guard limits."""
-_Figure = tuple[bool, str]
-"""Whether a guard accepts one measured figure, and what it is: its name, and where it comes from."""
+
+
+class _Figure(NamedTuple):
+    """Whether a guard accepts one figure, what it is (`text`), and whether it could be measured."""
+
+    is_accepted: bool
+    text: str
+    is_measured: bool = True
+
+
+def _unmeasured(reason: str, where: str = "") -> _Figure:
+    return _Figure(False, f"{where}cannot be measured: {reason}", is_measured=False)
+
+
 _Part = TypeVar("_Part", CapacityChange, RedundancyChange)
 
 
@@ -97,19 +109,19 @@ def declared_guards(
     *,
     allowed: frozenset[str] = frozenset(),
     extent: Extent | None = None,
-    unread: Iterable[NotCompared] = (),
+    not_compared: Iterable[NotCompared] = (),
 ) -> tuple[GuardResult, ...]:
     """Return the verdict of every guard that a policy declares, in its order; those named in `allowed` pass.
 
     `impact` is what `changes` do; None where it was not computed, and then only `max_changes` can be judged. `extent`
-    is that of a part of a plan, `unread` what the cluster's state does not show.
+    is that of a part of a plan, `not_compared` what the cluster's state does not show.
     """
-    found, hidden = [], {item.object for item in unread if item.path == MINMAX}
+    found, hidden = [], {item.object for item in not_compared if item.path == MINMAX}
     for guard in guards:
         figures = list(_figures(guard, changes, impact, extent, hidden))
-        wrong = sorted((item for item in figures if not item[0]), key=lambda item: "cannot be measured" in item[1])
+        wrong = sorted((item for item in figures if not item.is_accepted), key=lambda item: not item.is_measured)
         shown = wrong or figures
-        message = "; ".join(text for _, text in shown[:_MOST_REASONS]) or "nothing to measure"
+        message = "; ".join(item.text for item in shown[:_MOST_REASONS]) or "nothing to measure"
         if len(shown) > _MOST_REASONS:
             message += f"; and {len(shown) - _MOST_REASONS} more"
         override = bool(wrong) and guard.name.value in allowed
@@ -130,8 +142,8 @@ def guards_for(policy: Policy, left_out: Sequence[LeftOut]) -> tuple[Guard, ...]
 
 def judge_declared(plan: Plan, sides: Sides, impact: Impact | None, allowed: frozenset[str]) -> tuple[GuardResult, ...]:
     """Return the verdicts of the declared guards of a plan, by what it does to the cluster."""
-    guards, extent, unread = plan.declared_guards, extent_of(plan.left_out, sides), plan.not_compared
-    return declared_guards(guards, plan.changes, impact, allowed=allowed, extent=extent, unread=unread)
+    guards, extent, hidden = plan.declared_guards, extent_of(plan.left_out, sides), plan.not_compared
+    return declared_guards(guards, plan.changes, impact, allowed=allowed, extent=extent, not_compared=hidden)
 
 
 def takes_instances(impact: Impact | None, allowed: frozenset[str]) -> tuple[GuardResult, ...]:
@@ -178,17 +190,12 @@ def guard_impact(sides: Sides, guards: Sequence[Guard], tell: Tell = silent, *, 
     return impact(sides, failures=failures_asked(guards), parts=parts, whole=False, tell=tell)
 
 
-def verdicts_on(plan: Prospect) -> tuple[tuple[GuardResult, ...], tuple[GuardResult, ...]]:
+def verdicts_on(prospect: Prospect) -> tuple[tuple[GuardResult, ...], tuple[GuardResult, ...]]:
     """Return the verdict of every guard of the policy, and that of `TAKES_INSTANCES`, if it has one."""
-    guards, changes, sides = plan.policy.guards, plan.changes, sides_of(plan)
+    guards, changes, sides = prospect.policy.guards, prospect.changes, sides_of(prospect)
     known = guard_impact(sides, guards) if need_impact(guards) else None
     emptied = takes_instances(_doubtful(sides) if changes else None, frozenset())
-    return declared_guards(guards, changes, known, unread=plan.difference.not_compared), emptied
-
-
-def sides_of(plan: Prospect) -> Sides:
-    """Return the cluster before and after what a plan does, to be compared."""
-    return Sides(plan.before, plan.after, pair_names(plan.policy, plan.after))
+    return declared_guards(guards, changes, known, not_compared=prospect.difference.not_compared), emptied
 
 
 def _doubtful(sides: Sides) -> Impact | None:
@@ -201,11 +208,6 @@ def _doubtful(sides: Sides) -> Impact | None:
         return Impact(capacity=capacity_change(doubtful, silent))
     except GpolicyError:
         return None
-
-
-def impact_of(plan: Prospect, *parts: str) -> Impact:
-    """Return these parts of what a plan does."""
-    return impact(sides_of(plan), parts=parts)
 
 
 def need_impact(guards: Sequence[Guard]) -> bool:
@@ -224,14 +226,13 @@ def _figures(
 ) -> Iterator[_Figure]:
     if guard.measure is Measure.MAX_CHANGES:
         made = len(changes)
-        yield guard.accepts(made), f"{count(made, 'change')}, {_compared(made, guard)}"
+        yield _Figure(guard.accepts(made), f"{count(made, 'change')}, {_compared(made, guard)}")
         return
     if extent is not None and (reason := extent.nothing_for(guard)):
-        yield True, reason
+        yield _Figure(True, reason)
         return
     if impact is None:
-        reason = "nothing changes" if not changes else "cannot be measured: the impact of the plan was not computed"
-        yield not changes, reason
+        yield _unmeasured("the impact of the plan was not computed") if changes else _Figure(True, "nothing changes")
         return
     match guard.measure:
         case Measure.NEWLY_VIOLATING if impact.violations:
@@ -245,13 +246,13 @@ def _figures(
         case _:
             part = _PARTS[guard.measure]
             reason = impact.unavailable.get(part, f"{part} is not known")
-            yield False, f"cannot be measured: {reason}"
+            yield _unmeasured(reason)
 
 
 def _unmeasured_groups(unavailable: Mapping[str, str], wanted: str | None) -> Iterator[_Figure]:
     for name, reason in unavailable.items():
         if name and wanted in (None, name):
-            yield False, f"group {name}: cannot be measured: {reason}"
+            yield _unmeasured(reason, f"group {name}: ")
 
 
 def _compared(count: int, guard: Guard) -> str:
@@ -269,7 +270,7 @@ def _capacity(
     yield from _unmeasured_groups(capacity.unavailable, wanted)
     groups = [item for item in capacity.groups if wanted in (None, item.group)]
     if not groups and wanted is not None and wanted not in capacity.unavailable:
-        yield False, f"cannot be measured: there is no group {wanted}"
+        yield _unmeasured(f"there is no group {wanted}")
     measured = False
     for group in groups:
         for row in _rows(guard, group):
@@ -282,12 +283,12 @@ def _capacity(
         if hidden and (wanted is None or not hidden.isdisjoint(("cluster", f"group/{wanted}"))):
             why = f"the state does not show the own sizes of {f'group {wanted}' if wanted else 'groups'}, so that"
             why += f" {size_title(guard.spec.value)} is not compared: read the state from the cluster"
-        yield False, f"cannot be measured: {why}"
+        yield _unmeasured(why)
     elif not measured and not capacity.unavailable and groups:
-        yield True, "no size to measure"
+        yield _Figure(True, "no size to measure")
     elif guard.measure is Measure.CAPACITY_LOSS and measured and not any(group.most_before for group in groups):
         where = f"group {wanted}" if wanted else "any group"
-        yield False, f"measures nothing: nothing fits in {where} today, so nothing can be lost"
+        yield _Figure(False, f"measures nothing: nothing fits in {where} today, so nothing can be lost")
 
 
 def _rows(guard: Guard, group: GroupCapacityChange) -> list[FitChange]:
@@ -312,12 +313,12 @@ def _fits(guard: Guard, group: GroupCapacityChange, row: FitChange, basis: Basis
     if guard.measure is Measure.AT_LEAST:
         if after is None:
             gone = "the group is removed" if group.after is None else "the size is removed"
-            yield guard.accepts(0), f"{spec}{on}: none fits after ({gone}), at least {guard.shown_limit}"
+            yield _Figure(guard.accepts(0), f"{spec}{on}: none fits after ({gone}), at least {guard.shown_limit}")
             return
         ok = guard.accepts(after)
         why = f" (bound by {row.after.binding.cause.key})" if row.after and not ok else ""
         resized = "" if ok else _resized(row)
-        yield ok, f"{spec}{on}: {after} fit after, {_compared(after, guard)}{why}{resized}"
+        yield _Figure(ok, f"{spec}{on}: {after} fit after, {_compared(after, guard)}{why}{resized}")
         return
     if row.before is None:
         return  # a new spec: nothing can be lost
@@ -328,12 +329,13 @@ def _fits(guard: Guard, group: GroupCapacityChange, row: FitChange, basis: Basis
         yield _loss(guard, of_size, row.before.fits, old.fits if old else 0, " (the size is removed)")
         return
     sizes = (_size_words(row, 0), _size_words(row, 1)) if row.resized else ("", "")
-    ok, loss = _loss(guard, f"{spec}{on}", row.before.fits, after, sizes=sizes)
-    yield ok, loss if ok else f"{loss}{_resized(row)}"
+    loss = _loss(guard, f"{spec}{on}", row.before.fits, after, sizes=sizes)
+    yield loss if loss.is_accepted else _Figure(False, f"{loss.text}{_resized(row)}")
     if old is not None:
         why = f" (bound by {old.binding.cause.key})"
         of_old_size = _loss(guard, of_size, row.before.fits, old.fits, why)
-        yield from [of_old_size] if not of_old_size[0] else []
+        if not of_old_size.is_accepted:
+            yield of_old_size
 
 
 def _resized(row: FitChange) -> str:
@@ -352,7 +354,7 @@ def _loss(
     if lost > 0:
         share = f"{100 * lost / before:.3g} %" if guard.percent else str(lost)
         loss = f"a loss of {share}, {'at most' if ok else 'more than'} {guard.shown_limit}"
-    return ok, f"{title}: {before}{sizes[0]} fit today, {then}{sizes[1]} after{why}, {loss}"
+    return _Figure(ok, f"{title}: {before}{sizes[0]} fit today, {then}{sizes[1]} after{why}, {loss}")
 
 
 def _size_words(row: FitChange, side: int) -> str:
@@ -380,11 +382,11 @@ def _newly_violating(guard: Guard, violations: ViolationChange) -> Iterator[_Fig
     unknown = violations.uncertain(wanted)
     if not guard.accepts(newly) or guard.accepts(newly + len(unknown)):
         text = f"{where}{who} newly {'violate' if newly > 1 else 'violates'} the policy{names}"
-        yield guard.accepts(newly), f"{text}, {_compared(newly, guard)}"
+        yield _Figure(guard.accepts(newly), f"{text}, {_compared(newly, guard)}")
     else:
         why = "; ".join(dict.fromkeys(unknown.values()))
         verb = "violate" if len(unknown) > 1 else "violates"
-        yield False, f"{where}cannot be measured: whether {some(list(unknown))} {verb} the policy is unknown: {why}"
+        yield _unmeasured(f"whether {some(list(unknown))} {verb} the policy is unknown: {why}", where)
 
 
 # --- redundancy --------------------------------------------------------------------------------------------------
@@ -396,7 +398,7 @@ def _node_failures(guard: Guard, redundancy: RedundancyChange, basis: Mapping[st
     found = [item for item in redundancy.groups if wanted in (None, item.group) and item.after is not None]
     if not found and (wanted not in redundancy.unavailable if wanted else not redundancy.unavailable):
         missing = f"there is no group {wanted}" if wanted else "there is no group"
-        yield False, f"cannot be measured: {missing}"
+        yield _unmeasured(missing)
     for item in found:
         if item.after is not None and (item.after.nodes or wanted is not None):
             yield _survival(guard, item, item.after, basis.get(item.group))
@@ -405,21 +407,21 @@ def _node_failures(guard: Guard, redundancy: RedundancyChange, basis: Mapping[st
 def _survival(guard: Guard, change: GroupRedundancyChange, after: GroupRedundancy, basis: BasisKind | None) -> _Figure:
     title = f"group {change.group}{_on(basis)}"
     if not after.nodes:
-        return False, f"{title}: cannot be measured: it has no nodes"
+        return _unmeasured("it has no nodes", f"{title}: ")
     then = f"{after.survives:,}" if change.before else count(after.survives, "node failure")
     today = f"{count(change.before.survives, 'node failure')} today, " if change.before else ""
     survives = f"{title}: survives {today}{then} after"
     if guard.accepts(after.survives):
         lost = f"; {count(after.unmirrored, 'instance')} without a mirror cannot fail over" if after.unmirrored else ""
-        return True, f"{survives}, at least {guard.shown_limit}{lost}"
+        return _Figure(True, f"{survives}, at least {guard.shown_limit}{lost}")
     if after.unavailable is not None or (after.asked < guard.limit <= after.nodes and not after.not_absorbed):
         examined = f"{count(after.asked, 'failure')} at once {'was' if after.asked == 1 else 'were'} examined"
-        return False, f"{title}: cannot be measured: {after.unavailable or f'only {examined}'}"
+        return _unmeasured(after.unavailable or f"only {examined}", f"{title}: ")
     text = f"{survives}, fewer than {guard.shown_limit}"
     for loss in after.not_absorbed[:1]:
         first = loss.homeless[0]
         text += f": without {some(loss.nodes)} {first.instance} has no place ({first.key})"
-    return False, text
+    return _Figure(False, text)
 
 
 def _on(basis: BasisKind | None) -> str:

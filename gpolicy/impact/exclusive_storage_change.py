@@ -164,12 +164,12 @@ _TROUBLES = {
 _FIRST_DEFECT = (3, 0)  # before, Python compared a number with text without complaint
 
 
-def exclusive_storage_change(compared: Sides, promised: Mapping[str, Hardware]) -> ExclusiveStorageChange:
+def exclusive_storage_change(sides: Sides, promised: Mapping[str, Hardware]) -> ExclusiveStorageChange:
     """Return what exclusive storage is after the changes; hardware is `promised` by group, by the name afterwards.
 
     Volumes are those that were measured, else those that the policy promises, else not known.
     """
-    before, after = compared.before, compared.after
+    before, after = sides.before, sides.after
     had, has = _exclusive_nodes(before), _exclusive_nodes(after)
     on, off = sorted(has - had), sorted(had - has)
     names = [name for name in after.groups if any(node.name in has for node in after.nodes_of(name))]

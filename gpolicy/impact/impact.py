@@ -21,8 +21,9 @@ from gpolicy.analysis.shown_score import Score, score_of
 from gpolicy.cluster.terms import LimitsInForce
 from gpolicy.errors import GpolicyError
 from gpolicy.impact.capacity_change import CapacityChange, capacity_change
-from gpolicy.impact.comparison import LoadedSides, Sides, ViolationChange, measure_sides, violation_change
+from gpolicy.impact.comparison import LoadedSides, Sides, ViolationChange, measure_sides, sides_of, violation_change
 from gpolicy.impact.exclusive_storage_change import ExclusiveStorageChange, exclusive_storage_change
+from gpolicy.plan.prospect import Prospect
 from gpolicy.policy.model import Hardware
 from gpolicy.progress import Tell, after_work, silent
 from gpolicy.remedy.faults import Fault, FaultKind
@@ -58,10 +59,10 @@ class LocationChange:
         return [(len(facts.new), len(facts.still), len(facts.gone)) for facts in compared]
 
 
-def location_change(compared: Sides) -> LocationChange:
+def location_change(sides: Sides) -> LocationChange:
     """Return what differs between two states of a cluster in location and migration; groups by their names after."""
-    old = health.LocationFacts(compared.before, {match.before: match.name for match in compared.groups if match.before})
-    new = health.LocationFacts(compared.after, {})
+    old = health.LocationFacts(sides.before, {match.before: match.name for match in sides.groups if match.before})
+    new = health.LocationFacts(sides.after, {})
     return LocationChange(
         shared_domains=_compare_domains(old.shared_domains(), new.shared_domains()),
         exclusion_conflicts=_compare(
@@ -136,7 +137,7 @@ class RedundancyChange:
     unavailable: Mapping[str, str] = field(default_factory=dict)
 
 
-def redundancy_change(compared: LoadedSides, failures: int, tell: Tell) -> RedundancyChange:
+def redundancy_change(loaded: LoadedSides, failures: int, tell: Tell) -> RedundancyChange:
     """Examine each group before and after: any `failures` nodes, and fewer; more where its limits allow more.
 
     Raise RequestError for fewer than one.
@@ -148,20 +149,20 @@ def redundancy_change(compared: LoadedSides, failures: int, tell: Tell) -> Redun
 
     groups = tuple(
         GroupRedundancyChange(
-            group=sides.match.name,
-            before=before and replace(before, group=sides.match.before or ""),
-            after=after and replace(after, group=sides.match.after or ""),
-            renamed_from=sides.match.renamed_from,
+            group=pair.match.name,
+            before=before and replace(before, group=pair.match.before or ""),
+            after=after and replace(after, group=pair.match.after or ""),
+            renamed_from=pair.match.renamed_from,
         )
-        for sides, (before, after) in zip(compared.groups, measure_sides(compared.groups, examine), strict=True)
+        for pair, (before, after) in zip(loaded.groups, measure_sides(loaded.groups, examine), strict=True)
     )
-    notes = ["the cluster score is not known for the same reason"] if compared.unavailable else []
+    notes = ["the cluster score is not known for the same reason"] if loaded.unavailable else []
     now, then = (
         Score(nan, ()) if side.settled.unknown else score_of(side.whole.as_hspace.cluster.nodes.values())
-        for side in (compared.before, compared.after)
+        for side in (loaded.before, loaded.after)
     )
     most = max([failures, *(side.asked for item in groups for side in (item.before, item.after) if side is not None)])
-    return RedundancyChange(most, groups, now, then, (*notes, *compared.notes), compared.unavailable)
+    return RedundancyChange(most, groups, now, then, (*notes, *loaded.notes), loaded.unavailable)
 
 
 MOST_NODES: Final = 1_000
@@ -196,11 +197,11 @@ class RemedyChange:
     exhaustive: bool = True
 
 
-def remedy_change(compared: LoadedSides, tell: Tell) -> RemedyChange:
+def remedy_change(loaded: LoadedSides, tell: Tell) -> RemedyChange:
     """Return what the change does wrong, and what moves cure of it."""
-    sides = compared.sides
-    beginning = begin_remedy(sides.after, compared.after)
-    before, after = set(begin_remedy(sides.before, compared.before).before.faults), beginning.before.faults
+    sides = loaded.sides
+    beginning = begin_remedy(sides.after, loaded.after)
+    before, after = set(begin_remedy(sides.before, loaded.before).before.faults), beginning.before.faults
     new = {fault for fault in after if fault not in before}
     if not new:
         return RemedyChange(kinds=_kinds(before, after, after))
@@ -247,9 +248,9 @@ class ResourceModelChange:
     after: ResourceModel
 
 
-def resource_model_change(compared: LoadedSides, tell: Tell) -> ResourceModelChange:
+def resource_model_change(loaded: LoadedSides, tell: Tell) -> ResourceModelChange:
     """Compare both models before and after."""
-    states, planned = ([item.before, item.after] for item in (compared, compared.declared))
+    states, planned = ([item.before, item.after] for item in (loaded, loaded.declared))
     return ResourceModelChange(*resource_models(states, planned, tell))
 
 
@@ -296,21 +297,21 @@ def impact(
     in the test of redundancy. Only `parts` are worked out. Without `whole` only groups are counted, not all of them
     together. `tell` is told what is being computed.
     """
-    loaded, unknown = None, GpolicyError("")
+    loaded, why_not = None, GpolicyError("")
     if not _COUNTED.isdisjoint(parts):
         try:
             loaded = sides.loaded if whole else replace(sides.loaded, whole=None)
         except GpolicyError as error:
-            unknown = error
+            why_not = error
 
     def counted() -> LoadedSides:
         if loaded is None:
-            raise unknown
+            raise why_not
         return loaded
 
-    settled = (loaded.before.readable, loaded.after.readable) if loaded else (None, None)
+    readable = (loaded.before.readable, loaded.after.readable) if loaded else (None, None)
     measures: Mapping[str, Callable[[], object]] = {
-        "violations": lambda: violation_change(sides, settled),
+        "violations": lambda: violation_change(sides, readable),
         "capacity": lambda: capacity_change(counted(), tell),
         "redundancy": lambda: redundancy_change(counted(), failures, tell),
         "location": lambda: location_change(sides),
@@ -334,3 +335,8 @@ def impact(
         group_basis={name: loaded.after.basis(name).kind for name in loaded.after.groups},
         declares=loaded.declares,
     )
+
+
+def impact_of(plan: Prospect, *parts: str) -> Impact:
+    """Return these parts of what a plan does."""
+    return impact(sides_of(plan), parts=parts)

@@ -8,13 +8,12 @@ from gpolicy.analysis.size_words import pair_names
 from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import NO_LIMITS, Limits, Terms, limits_in_force
 from gpolicy.findings import Finding, Severity
-from gpolicy.impact.comparison import Sides
+from gpolicy.impact.comparison import Sides, sides_of
 from gpolicy.impact.declared_guards import (
     failures_asked,
     guards_for,
     judge_declared,
     need_impact,
-    sides_of,
     takes_instances,
 )
 from gpolicy.impact.impact import Impact, impact
