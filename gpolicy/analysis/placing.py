@@ -109,7 +109,7 @@ class _HailQuestion:
 
 
 @dataclass(frozen=True, slots=True)
-class _HailAnswer:
+class _HailChoice:
     """An answer of hail, with its search; the chosen nodes, every candidate, and notes on the way to them."""
 
     search: PlaceSearch
@@ -186,15 +186,15 @@ def _question(asked: _HailInput, request: PlaceRequest) -> _HailQuestion:
     )
 
 
-def _by_hail(question: _HailQuestion, failure: str) -> _HailAnswer:
+def _by_hail(question: _HailQuestion, failure: str) -> _HailChoice:
     """Return hail's answer, which may be that it fails at every request."""
     search = PlaceSearch(question.cluster, question.wanted, question.options)
     answer = GroupAnswer(None, (failure,), None, {}) if failure else search.answer()
     candidates = _marked(with_losses(search, search.candidates()), question.refusals)
-    return _HailAnswer(search, answer, _names(question.cluster, answer), candidates)
+    return _HailChoice(search, answer, _names(question.cluster, answer), candidates)
 
 
-def _where_disks_are_made(state: ClusterState, question: _HailQuestion, found: _HailAnswer) -> _HailAnswer:
+def _where_disks_are_made(state: ClusterState, question: _HailQuestion, found: _HailChoice) -> _HailChoice:
     """Return hail's answer among the nodes where Ganeti makes the disks."""
     refusals = question.refusals.keys()
     if refusals.isdisjoint(found.nodes):
@@ -209,11 +209,11 @@ def _where_disks_are_made(state: ClusterState, question: _HailQuestion, found: _
     answer = again.answer() if left else replace(found.answer, placement=None)
     nodes, candidates = _names(question.cluster, answer), [*with_losses(again, again.candidates()), *refused]
     if nodes:
-        return _HailAnswer(again, answer, nodes, candidates, (note,))
+        return _HailChoice(again, answer, nodes, candidates, (note,))
     return replace(found, nodes=(), candidates=candidates, notes=(note,))
 
 
-def _within_limits(state: ClusterState, question: _HailQuestion, found: _HailAnswer) -> _HailAnswer:
+def _within_limits(state: ClusterState, question: _HailQuestion, found: _HailChoice) -> _HailChoice:
     """Return the best answer that keeps the limits of the policy, with the candidates in hail's order."""
     sorted_ones = _best_first(question.cluster, found.candidates, found.nodes)
     permitted = under_limits(state, found.search, sorted_ones) if found.nodes else sorted_ones

@@ -22,7 +22,7 @@ from gpolicy.ganeti.parameters import spec_distance
 from gpolicy.ganeti.vocabulary import ALLOWED_TEMPLATES, MINMAX, Path, Value
 from gpolicy.printable import count
 
-_Spec = Mapping[str, int]
+_SpecValues = Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +77,7 @@ class AllowedSizes:
     """The sizes and disk templates that a group allows."""
 
     group: str
-    pairs: tuple[tuple[_Spec, _Spec], ...]
+    pairs: tuple[tuple[_SpecValues, _SpecValues], ...]
     templates: tuple[str, ...]
     names: tuple[str | None, ...]
 
@@ -92,13 +92,13 @@ def allowed_sizes(values: Mapping[Path, Value], group: str, names: Sequence[str 
     return AllowedSizes(group, pairs, tuple(map(str, templates)), known_names)
 
 
-def bounds_of(minmax: Value) -> tuple[tuple[_Spec, _Spec], ...]:
+def bounds_of(minmax: Value) -> tuple[tuple[_SpecValues, _SpecValues], ...]:
     """Return the least and the greatest values of each size, as far as they are numbers."""
     pairs = minmax if isinstance(minmax, list) else []
     return tuple((_bounds(pair, "min"), _bounds(pair, "max")) for pair in pairs)
 
 
-def _bounds(pair: Value, key: str) -> _Spec:
+def _bounds(pair: Value, key: str) -> _SpecValues:
     spec = pair.get(key) if isinstance(pair, dict) else None
     return {name: value for name, value in spec.items() if isinstance(value, int)} if isinstance(spec, dict) else {}
 
@@ -160,7 +160,7 @@ def allows_as_much(old: AllowedSizes, new: AllowedSizes, instance: LiveInstance,
     return all(any(_contains(around, pair) for around in new.pairs) for pair in possible)
 
 
-def _contains(around: tuple[_Spec, _Spec], pair: tuple[_Spec, _Spec]) -> bool:
+def _contains(around: tuple[_SpecValues, _SpecValues], pair: tuple[_SpecValues, _SpecValues]) -> bool:
     low = all(pair[0].get(name, -1) >= value for name, value in around[0].items())
     return low and all(pair[1].get(name, value + 1) <= value for name, value in around[1].items())
 
@@ -199,7 +199,7 @@ def _amounts(instance: LiveInstance, memory: int, spindles: int | None) -> tuple
     return amounts, tuple(unknown)
 
 
-def _pair_breaches(pair: tuple[_Spec, _Spec], amounts: list[_InstanceValue]) -> Iterator[ParameterBreach]:
+def _pair_breaches(pair: tuple[_SpecValues, _SpecValues], amounts: list[_InstanceValue]) -> Iterator[ParameterBreach]:
     low, high = pair
     for name, disk, value in amounts:
         minimum, maximum = low.get(name, value), high.get(name, value)

@@ -25,7 +25,7 @@ from gpolicy.plan.changes import MEMBERSHIP, NAME, TAGS
 from gpolicy.plan.effects import Effect, effect_words
 from gpolicy.printable import count
 from gpolicy.remedy.faults import Layout, shortage
-from gpolicy.remedy.moving import Movers, TriedMove
+from gpolicy.remedy.moving import Movers, MoveTrial
 from gpolicy.remedy.saved_remedy import CommandWords, Move, SavedRemedy, command_of
 from gpolicy.render.script import name_for_script, script_environment
 
@@ -57,7 +57,7 @@ def _in_any_order(layout: Layout, jobs: Sequence[Balanced], movers: Movers) -> b
                 here, move = reached[done], jobs[place].move
                 item = here.instances[move.instance.index]
                 trial = movers.try_move(here, InstanceMove(move.kind, item, move.target))
-                if not isinstance(trial, TriedMove) or not movers.is_safe(here, trial):
+                if not isinstance(trial, MoveTrial) or not movers.is_safe(here, trial):
                     return False
                 reached[done | {place}] = here.after(trial.moved)
     return True

@@ -23,7 +23,7 @@ _FROM_PRIMARY = (MoveKind.REPLACE_SECONDARY, MoveKind.REPLACE_AND_FAILOVER)
 
 
 @dataclass(frozen=True, slots=True)
-class TriedMove:
+class MoveTrial:
     """A move that its nodes take: what it ends, and the disk (MiB) that it copies."""
 
     move: InstanceMove
@@ -60,7 +60,7 @@ class Movers:
         else:
             yield from possible_moves(near, item, ANY_MOVE)
 
-    def try_move(self, layout: Layout, move: InstanceMove) -> TriedMove | FailReason:
+    def try_move(self, layout: Layout, move: InstanceMove) -> MoveTrial | FailReason:
         """Return what a move does, or why its nodes do not take the instance."""
         old = move.instance
         if old.primary in self.silent and move.kind in _FROM_PRIMARY:
@@ -79,7 +79,7 @@ class Movers:
             elsewhere = facts.group != layout.nodes[old.primary].facts.group
             if elsewhere and check_ipolicy(facts.policy, old, exclusive=facts.exclusive) is not None:
                 return FailReason.DISK_COUNT  # stands for any reason of the policy
-        return TriedMove(move, moved, gain_of(layout, self.places, old, moved), copied_by(move))
+        return MoveTrial(move, moved, gain_of(layout, self.places, old, moved), copied_by(move))
 
     def most_units(self, layout: Layout, item: Instance) -> int:
         """Return how many units a move of an instance can end at most."""
@@ -88,7 +88,7 @@ class Movers:
         tags = sum(len(layout.tagged[tag][place]) > 1 for tag in {*item.exclusion_tags} for place in places)
         return self.places.units(item, layout.nodes) + tags + sum(shortage(node) > 0 for node in own)
 
-    def is_safe(self, layout: Layout, trial: TriedMove) -> bool:
+    def is_safe(self, layout: Layout, trial: MoveTrial) -> bool:
         """Whether N+1 is no worse than before after each part of a move: no node newly lacks memory for its mirrored
         instances or lacks more, and no more losses of nodes, with no more instances, cannot be absorbed.
 
@@ -122,7 +122,7 @@ def copied_by(move: InstanceMove) -> int:
     return sum(disk.size for disk in move.instance.disks)
 
 
-def states_during(layout: Layout, trial: TriedMove) -> Iterator[Layout | None]:
+def states_during(layout: Layout, trial: MoveTrial) -> Iterator[Layout | None]:
     """Yield the layout after each job that the move is made of, the last one included; None where one cannot be."""
     parts = {
         MoveKind.REPLACE_AND_FAILOVER: (MoveKind.REPLACE_SECONDARY,),
@@ -178,7 +178,7 @@ class _KnownMoves:
     own: tuple[Node | None, ...]
     crowds: tuple[Mapping[str, frozenset[int]], ...]
     moves: tuple[InstanceMove, ...]
-    found: list[TriedMove | FailReason | None]
+    found: list[MoveTrial | FailReason | None]
     places: dict[int, list[int]]
     candidates: list[PossibleMove] | None = None
 
@@ -208,7 +208,7 @@ class MoveTrials:
         """Return a move by its place."""
         return self._known[part].moves[place]
 
-    def at(self, layout: Layout, part: MovingPart, place: int) -> TriedMove | FailReason:
+    def at(self, layout: Layout, part: MovingPart, place: int) -> MoveTrial | FailReason:
         """Return what the move at a place does, or why its nodes do not take the instance."""
         known = self._known[part]
         found = known.found[place]
@@ -217,15 +217,15 @@ class MoveTrials:
             found = known.found[place] = self.movers.try_move(layout, known.moves[place])
         return found
 
-    def all(self, layout: Layout, number: int) -> Iterator[tuple[InstanceMove, TriedMove | FailReason]]:
+    def all(self, layout: Layout, number: int) -> Iterator[tuple[InstanceMove, MoveTrial | FailReason]]:
         """Yield each move of an instance and what it does, or why its nodes do not take the instance."""
         for part in ((number, False), (number, True)):
             for place, move in enumerate(self._of(layout, part).moves):
                 yield move, self.at(layout, part, place)
 
-    def possible(self, layout: Layout, number: int) -> Iterator[TriedMove]:
+    def possible(self, layout: Layout, number: int) -> Iterator[MoveTrial]:
         """Yield the moves of an instance that its nodes take."""
-        return (found for _, found in self.all(layout, number) if isinstance(found, TriedMove))
+        return (found for _, found in self.all(layout, number) if isinstance(found, MoveTrial))
 
     def _of(self, layout: Layout, part: MovingPart) -> _KnownMoves:
         self._follow(layout)

@@ -21,7 +21,7 @@ from gpolicy.analysis.size_words import PairNames
 from gpolicy.printable import count
 from gpolicy.progress import until_stopped
 from gpolicy.remedy.faults import Layout
-from gpolicy.remedy.moving import TriedMove, copied_by
+from gpolicy.remedy.moving import MoveTrial, copied_by
 from gpolicy.remedy.room import PLENTY, Hail, MadeRoom, ResourceVector, Want, free_on, most_that_fit, use_of
 from gpolicy.remedy.search import Moves, RemedySearch, step_of
 
@@ -58,7 +58,7 @@ class _Reached:
     def moves(self) -> _MoveSequence:
         return tuple(move for move, _ in self.steps)
 
-    def after(self, trial: TriedMove) -> _Reached:
+    def after(self, trial: MoveTrial) -> _Reached:
         layout = self.layout.after(trial.moved)
         return _Reached(layout, (*self.steps, (trial.move, layout)), self.copied + trial.copied)
 
@@ -113,7 +113,7 @@ class RoomSearch:
 
     def _found(self) -> Iterator[_Reached]:
         """Yield lists of moves that make room, each cheaper than the one before."""
-        queue: list[tuple[float, int, _Reached, TriedMove | None]] = [(0.0, 0, _Reached(self.start), None)]
+        queue: list[tuple[float, int, _Reached, MoveTrial | None]] = [(0.0, 0, _Reached(self.start), None)]
         number = 1
         if not self.now and self.before.faults:
             cured = _Reached(self.start)  # hail may take nothing before what is wrong is cured
@@ -162,14 +162,14 @@ class RoomSearch:
         self._seen[places] = reached.cost
         return True
 
-    def _steps(self, reached: _Reached, lacks: _Lacks) -> Iterator[tuple[float, TriedMove]]:
+    def _steps(self, reached: _Reached, lacks: _Lacks) -> Iterator[tuple[float, MoveTrial]]:
         """Yield the next moves that bring no fault, each with what is lacking after it."""
         for number, targets in self._offers(reached.layout, lacks):
             for move in self.movers.moves(reached.layout, number):
                 if targets is None or move.target in targets:
                     self.stop.spend(1)
                     trial = self.movers.try_move(reached.layout, move)
-                    if isinstance(trial, TriedMove) and trial.gain.units >= 0:
+                    if isinstance(trial, MoveTrial) and trial.gain.units >= 0:
                         yield lacks.after(trial), trial
 
     def _offers(self, layout: Layout, lacks: _Lacks) -> Iterator[tuple[int, set[int] | None]]:
@@ -220,13 +220,13 @@ class RoomSearch:
                 return None
             self.stop.spend(len(self.start.nodes))
             trial = self.movers.try_move(reached.layout, again)
-            after = self._safely(reached, trial) if isinstance(trial, TriedMove) and trial.gain.units >= 0 else None
+            after = self._safely(reached, trial) if isinstance(trial, MoveTrial) and trial.gain.units >= 0 else None
             if after is None:
                 return None
             reached = after
         return reached
 
-    def _safely(self, reached: _Reached, trial: TriedMove) -> _Reached | None:
+    def _safely(self, reached: _Reached, trial: MoveTrial) -> _Reached | None:
         """Return what a move reaches; None if it is not safe, or brings a fault that was not there at the start."""
         self.stop.spend(1 + len(reached.layout.nodes) // 16)
         if not self.movers.is_safe(reached.layout, trial):
@@ -287,7 +287,7 @@ class _Lacks:
         lacks = [(_short(self._left[i], need), i in self._best[0], self._left[i][1], i) for i in others]
         return [(lack, index) for lack, _, _, index in nsmallest(MOST_TARGETS, lacks)]
 
-    def after(self, trial: TriedMove) -> float:
+    def after(self, trial: MoveTrial) -> float:
         """Return what the missing instances lack after a move, as shares of what they need."""
         changed = {index: self._left_on(node) for index, node in trial.moved.changed.items() if index in self._usable}
         left = self._left | changed if changed else dict(self._left)

@@ -23,7 +23,7 @@ from gpolicy.analysis.losses import Homeless
 from gpolicy.printable import count
 from gpolicy.progress import Stop, Tell, until_stopped
 from gpolicy.remedy.faults import RATIOS, Fault, Layout, lack
-from gpolicy.remedy.moving import MoveKey, Movers, MoveTrials, MovingPart, TriedMove, copied_by, key_of
+from gpolicy.remedy.moving import MoveKey, Movers, MoveTrial, MoveTrials, MovingPart, copied_by, key_of
 
 MOST_TRIALS: Final = 20_000
 """How many second moves a search tries where no single one helps."""
@@ -115,7 +115,7 @@ class RemedySearch:
             yield self._moves(steps, layout)
         yield self._shortened(self._moves(steps, layout))
 
-    def _single(self, layout: Layout) -> tuple[TriedMove, ...]:
+    def _single(self, layout: Layout) -> tuple[MoveTrial, ...]:
         """Return the best safe move that ends something; none if there is none.
 
         Candidates come in the order of the best that they can be judged by, and are tried until none can be better.
@@ -133,7 +133,7 @@ class RemedySearch:
 
     def _best_of_equal(
         self, layout: Layout, queue: list[_Waiting], offers: Sequence[tuple[MoveKey, MovingPart]]
-    ) -> TriedMove | None:
+    ) -> MoveTrial | None:
         """Take candidates of the least key from the queue; return the one with the best score that is safe."""
         key, equal = queue[0].key, list[tuple[int, int]]()
         while queue and queue[0].key == key and len(equal) < MOST_SCORED:
@@ -158,7 +158,7 @@ class RemedySearch:
             tried = []
             for rank, place in equal[first : first + MOST_SCORED]:
                 found = self._trials.at(layout, offers[rank][1], place)
-                if isinstance(found, TriedMove) and found.gain.helps:
+                if isinstance(found, MoveTrial) and found.gain.helps:
                     if _key(found) == key:
                         tried.append(found)
                     else:  # it ends less than it could
@@ -179,7 +179,7 @@ class RemedySearch:
             found.append(((not most, copied), (number, True)))
         return sorted(found, key=lambda offer: offer[0])
 
-    def _is_safe(self, layout: Layout, trial: TriedMove) -> bool:
+    def _is_safe(self, layout: Layout, trial: MoveTrial) -> bool:
         self.stop.spend(len(layout.nodes) // 16)
         return self.movers.is_safe(layout, trial)
 
@@ -195,9 +195,9 @@ class RemedySearch:
 
     # --- two moves ------------------------------------------------------------------------------------------------
 
-    def _pair(self, layout: Layout) -> tuple[TriedMove, ...]:
+    def _pair(self, layout: Layout) -> tuple[MoveTrial, ...]:
         """Return two safe moves that end something together: one that makes room or goes half-way, and one after it."""
-        found: list[tuple[tuple[float, ...], TriedMove, TriedMove]] = []
+        found: list[tuple[tuple[float, ...], MoveTrial, MoveTrial]] = []
         for number in self._concerned(layout):
             for first, second in self._pairs(layout, number):
                 units, less = first.gain.units + second.gain.units, first.gain.lack + second.gain.lack
@@ -209,7 +209,7 @@ class RemedySearch:
                 return first, second
         return ()
 
-    def _pairs(self, layout: Layout, number: int) -> Iterator[tuple[TriedMove, TriedMove]]:
+    def _pairs(self, layout: Layout, number: int) -> Iterator[tuple[MoveTrial, MoveTrial]]:
         for first in self._trials.possible(layout, number):  # by another node
             if first.gain.units == 0:
                 yield from ((first, second) for second in self._after(layout, first, number))
@@ -221,15 +221,15 @@ class RemedySearch:
                             if not self._may_try():
                                 return
                             second = self.movers.try_move(layout.after(first.moved), move)
-                            if isinstance(second, TriedMove):
+                            if isinstance(second, MoveTrial):
                                 yield first, second
 
-    def _after(self, layout: Layout, first: TriedMove, number: int) -> Iterator[TriedMove]:
+    def _after(self, layout: Layout, first: MoveTrial, number: int) -> Iterator[MoveTrial]:
         there = layout.after(first.moved)
         for move in self.movers.moves(there, number):
             if not self._may_try():
                 return
-            if isinstance(trial := self.movers.try_move(there, move), TriedMove):
+            if isinstance(trial := self.movers.try_move(there, move), MoveTrial):
                 yield trial
 
     def _may_try(self) -> bool:
@@ -249,7 +249,7 @@ class RemedySearch:
 
     # --- losses of nodes ------------------------------------------------------------------------------------------
 
-    def _against_losses(self, layout: Layout) -> tuple[TriedMove, ...]:
+    def _against_losses(self, layout: Layout) -> tuple[MoveTrial, ...]:
         """Return a move after which fewer losses, or as many with fewer instances, cannot be absorbed; none if none."""
         homeless = layout.homeless
         if not homeless:
@@ -308,7 +308,7 @@ class RemedySearch:
         for done in balance(own, instances, ANY_MOVE, goal, search):
             self.stop.spend()
             trial = self.movers.try_move(layout, done.move)
-            if not isinstance(trial, TriedMove) or not self.movers.is_safe(layout, trial):
+            if not isinstance(trial, MoveTrial) or not self.movers.is_safe(layout, trial):
                 return
             layout = layout.after(trial.moved)
             steps = (*steps, step_of(trial.move, layout))
@@ -322,7 +322,7 @@ class RemedySearch:
         kept, layout, idle = list(moves.steps), self.start, []
         for place, step in enumerate(kept):
             trial = self.movers.try_move(layout, step.move)
-            if not isinstance(trial, TriedMove) or trial.gain.units <= 0:
+            if not isinstance(trial, MoveTrial) or trial.gain.units <= 0:
                 idle.append(place)
             layout = layout.reached(step.nodes, step.instances)
         for place in reversed(idle):
@@ -343,21 +343,21 @@ class RemedySearch:
             move = InstanceMove(step.move.kind, layout.instances[step.move.instance.index], step.move.target)
             own = {move.instance.primary, move.instance.secondary}
             trial = FailReason.INTERNAL if move.target in own - {NO_NODE} else self.movers.try_move(layout, move)
-            if not isinstance(trial, TriedMove) or (checked and not self._is_safe(layout, trial)):
+            if not isinstance(trial, MoveTrial) or (checked and not self._is_safe(layout, trial)):
                 return None
             layout = layout.after(trial.moved)
             made = (*made, step_of(move, layout))
         return self._moves(made, layout)
 
 
-def _key(trial: TriedMove) -> MoveKey:
+def _key(trial: MoveTrial) -> MoveKey:
     return key_of(trial.gain.units, trial.gain.lack, trial.copied)
 
 
-def _by_score(layout: Layout, trials: Iterable[TriedMove]) -> list[TriedMove]:
+def _by_score(layout: Layout, trials: Iterable[MoveTrial]) -> list[MoveTrial]:
     stats = statistics(layout.nodes.values())
 
-    def score(trial: TriedMove) -> float:
+    def score(trial: MoveTrial) -> float:
         after = stats
         for index, node in trial.moved.changed.items():
             after = replaced(after, layout.nodes[index], node)

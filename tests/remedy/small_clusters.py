@@ -12,7 +12,7 @@ from gpolicy.cluster.htools_sources import parse_text
 from gpolicy.cluster.state import ClusterState
 from gpolicy.progress import Stop, silent
 from gpolicy.remedy.faults import Layout
-from gpolicy.remedy.moving import TriedMove
+from gpolicy.remedy.moving import MoveTrial
 from gpolicy.remedy.remedy import Beginning, begin_remedy
 from gpolicy.remedy.room import Hail, Want, read_want
 from gpolicy.remedy.search import RemedySearch
@@ -108,7 +108,7 @@ def all_reached(asked: Question, most: int) -> Iterator[tuple[int, int, Layout]]
             for index in layout.instances:
                 for move in movers.moves(layout, index):
                     trial = movers.try_move(layout, move)
-                    if isinstance(trial, TriedMove) and trial.gain.units >= 0:
+                    if isinstance(trial, MoveTrial) and trial.gain.units >= 0:
                         there = layout.after(trial.moved)
                         key = places_of(there)
                         cost = copied + trial.copied

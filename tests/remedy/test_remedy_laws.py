@@ -18,7 +18,7 @@ from gpolicy.analysis.node_losses import group_redundancy
 from gpolicy.analysis.violations import node_verdicts
 from gpolicy.cluster.state import ClusterState
 from gpolicy.remedy.faults import RATIOS, Fault, FaultKind, Layout, Places
-from gpolicy.remedy.moving import Movers, TriedMove
+from gpolicy.remedy.moving import Movers, MoveTrial
 from gpolicy.remedy.remedy import RemedyReport
 from tests.remedy.broken_clusters import ImpossibleError, broken, remedied, remedy_of
 
@@ -145,7 +145,7 @@ def check_that_hbal_cures_no_more(seed: int) -> None:
         search = engine_search(own, instances, movable, ANY_MOVE)
         for done in balance(own, instances, ANY_MOVE, Goal(float("-inf"), 60, min_gain=0.0), search):
             trial = movers.try_move(layout, done.move)
-            if not isinstance(trial, TriedMove) or not movers.is_safe(layout, trial):
+            if not isinstance(trial, MoveTrial) or not movers.is_safe(layout, trial):
                 break
             layout = layout.after(trial.moved)
             assert least <= wrong(places.faults(layout))

@@ -13,7 +13,7 @@ from gpolicy.analysis.size_words import PairNames
 from gpolicy.cluster.htools_sources import parse_text
 from gpolicy.cluster.state import ClusterState
 from gpolicy.remedy.faults import Layout
-from gpolicy.remedy.moving import TriedMove
+from gpolicy.remedy.moving import MoveTrial
 from gpolicy.remedy.remedy import begin_remedy
 from gpolicy.remedy.room import Hail, most_that_fit, read_want
 from tests.remedy.small_clusters import Question, places_of
@@ -153,7 +153,7 @@ def find_cheapest(asked: Question, most: int = MOST_TRIED) -> Cheapest:
     movable = [index for index, item in start.instances.items() if item.primary not in movers.silent]
     wrong = set(asked.beginning.before.faults)
     settled, number = set[tuple[tuple[int, int], ...]](), 0
-    queue: list[tuple[int, int, int, Layout, TriedMove | None]] = [(0, 0, 0, start, None)]
+    queue: list[tuple[int, int, int, Layout, MoveTrial | None]] = [(0, 0, 0, start, None)]
     while queue:
         copied, moves, _, layout, trial = heappop(queue)
         if trial is not None:
@@ -170,7 +170,7 @@ def find_cheapest(asked: Question, most: int = MOST_TRIED) -> Cheapest:
             return Cheapest(copied, None, known=False)
         for move in chain.from_iterable(movers.moves(layout, index) for index in movable):
             found = movers.try_move(layout, move)
-            if isinstance(found, TriedMove) and found.gain.units >= 0:
+            if isinstance(found, MoveTrial) and found.gain.units >= 0:
                 number += 1
                 if places_of(layout.after(found.moved)) not in settled:
                     heappush(queue, (copied + found.copied, moves + 1, number, layout, found))
@@ -190,7 +190,7 @@ def most_on_walks(asked: Question, walks: int = 4, steps: int = 10) -> int:
             moves = [move for index in movable for move in movers.moves(layout, index)]
             rng.shuffle(moves)
             trials = (movers.try_move(layout, move) for move in moves)
-            trial = next((found for found in trials if isinstance(found, TriedMove)), None)
+            trial = next((found for found in trials if isinstance(found, MoveTrial)), None)
             if trial is None:
                 break
             layout = layout.after(trial.moved)

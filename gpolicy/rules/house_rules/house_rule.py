@@ -137,7 +137,7 @@ def tags_of(item: Declared, policy: Policy) -> Sequence[Located[str]]:
 
 
 _SHOW: Final = "`gpolicy show --format json` shows the values of each object as `effective`"
-_ValuePlace = tuple[YamlDocument | None, Span]
+_WrittenAt = tuple[YamlDocument | None, Span]
 """Where a value is written, and its document if it is that of an object."""
 Judged = tuple[HouseRule, dict[int, tuple[Declared, EffectiveObject]], Judgement | None]
 """A house rule, the objects that it looks at, by number, and what is found; None if no time was left for it."""
@@ -184,7 +184,7 @@ def _sound_rules(context: Context) -> list[HouseRule]:
 
 
 def _broken(
-    info: RuleInfo, rule: HouseRule, breach: Breach, declared: Declared, title: str, place: _ValuePlace, *, of_few: bool
+    info: RuleInfo, rule: HouseRule, breach: Breach, declared: Declared, title: str, place: _WrittenAt, *, of_few: bool
 ) -> Hit:
     """Return what a rule finds: at the value, or where one that is only for some objects lacks a value of its own."""
     document, span = place
@@ -204,7 +204,7 @@ def _broken(
 # --- where it stands -----------------------------------------------------------------------------------------------
 
 
-def _place(breach: Breach, declared: Declared, effective: EffectiveObject, policy: Policy) -> _ValuePlace:
+def _place(breach: Breach, declared: Declared, effective: EffectiveObject, policy: Policy) -> _WrittenAt:
     """Return the place of the value that breaks a rule, and its document; the object where nothing is written."""
     if not breach.path:
         return declared.document, declared.span
