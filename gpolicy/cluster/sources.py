@@ -31,11 +31,6 @@ class Scheme(NamedTuple):
         """Return how an address is written, and what it is."""
         return f"{self.start}{self.follows}, {self.about}"
 
-    @property
-    def has_host(self) -> bool:
-        """Whether a host follows."""
-        return self.start.endswith("//")
-
 
 SCHEMES: Final = {
     "rapi": Scheme("rapi://", "HOST[:PORT]", "Ganeti's remote API", is_live=True),

@@ -11,15 +11,7 @@ from gpolicy.cluster.state import ClusterObject, ClusterState
 from gpolicy.errors import RequestError
 from gpolicy.ganeti import vocabulary
 from gpolicy.ganeti.parameters import PARAMETERS
-from gpolicy.ganeti.vocabulary import (
-    ALLOWED_TEMPLATES,
-    ENABLED_TEMPLATES,
-    EXCLUSIVE_STORAGE,
-    Level,
-    Path,
-    Value,
-    Values,
-)
+from gpolicy.ganeti.vocabulary import ALLOWED_TEMPLATES, ENABLED_TEMPLATES, EXCLUSIVE_STORAGE, Level, Path
 from gpolicy.guessing import did_you_mean_one_of
 from gpolicy.plan.changes import MEMBERSHIP, NAME, Change, ChangeAction, Objection, contains, instances_with, words
 from gpolicy.plan.diff import Difference, Prospect, projected
@@ -58,7 +50,7 @@ class Outlook(Prospect):
         """The changes of the plan."""
         return self.difference.changes
 
-    def in_force(self, node: str, path: Path) -> tuple[Value, Value]:
+    def in_force(self, node: str, path: Path) -> tuple[vocabulary.Value, vocabulary.Value]:
         """Return the effective value of the group that a node is in, before the changes and after them."""
         groups = (state.groups.get(state.nodes[node].group) for state in (self.before, self.after))
         before, after = (group.effective.get(path) if group else None for group in groups)
@@ -124,7 +116,7 @@ def judge_again(
 
 
 def judge_without_cluster(
-    changes: Sequence[Change], own: Values, impossible: Sequence[Objection], allowed: frozenset[str]
+    changes: Sequence[Change], own: vocabulary.Values, impossible: Sequence[Objection], allowed: frozenset[str]
 ) -> dict[str, GuardResult]:
     """Return the verdicts, by name, that follow from the changes and the cluster's own values alone."""
     cluster = ClusterObject(own=dict(own))
@@ -175,7 +167,7 @@ def _standard_in_bounds(view: Outlook) -> Iterator[Objection]:
         return
     std = {name: view.after.cluster.own.get(("ipolicy", "std", name)) for name in vocabulary.SPEC_PARAMETERS}
     pairs = view.after.cluster.own.get(("ipolicy", "minmax"))
-    only: Value = {"min": std, "max": std}
+    only: vocabulary.Value = {"min": std, "max": std}
     if isinstance(pairs, list) and None not in std.values() and not any(contains(pair, only) for pair in pairs):
         text = "the standard instance (ipolicy.std) lies outside every size: declare both, they go in one command"
         yield view.object_to(text, *paths)
