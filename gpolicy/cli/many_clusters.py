@@ -289,7 +289,6 @@ def _written_before(file: Path) -> str | None:
 _AT_ONCE: Final = 16
 _MOST_TOLD = 5
 
-
 Seen = Contact | Failed | None
 """What one cluster answered, with the time when its state was read, or why it did not; None: it was not asked."""
 Look = Callable[[Sequence[Target], Collection[str]], Sequence[Seen]]

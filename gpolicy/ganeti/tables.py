@@ -85,7 +85,6 @@ DATA_COLLECTOR_PARAMETERS: Final = (
 
 _Row = tuple[Type, Value, str, TakesEffect]
 
-
 _ACCESS: Final[_Row] = (Type.CHOICE, "kernelspace", "", _START)
 
 _DISK_PARAMETERS: Final[dict[str, dict[str, _Row]]] = {
@@ -120,7 +119,6 @@ _SINCE: Final = {("rbd", "user-id"): "3.2"}
 """The first release that has a parameter, of those that not all have: no release up to 3.1 has this one."""
 
 _EXAMPLES: Final = {"disk-custom": "--on-io-error=detach", "net-custom": "--max-buffers=8000", "user-id": "ganeti"}
-
 
 DISKPARAMS: Final = tuple(
     _row(
@@ -166,7 +164,6 @@ STATES: Final = tuple(
     for path, (default, unit) in _STATES.items()
 )
 
-
 _DEFAULT_MINMAX: Final[Value] = [{"min": {**forms.DEFAULT_MIN}, "max": {**forms.DEFAULT_MAX}}]
 
 
@@ -209,7 +206,6 @@ ALLOC_POLICY: Final = _row(
     choices=forms.ALLOC_POLICIES,
     can_be_empty=False,
 )
-
 
 Default = bool | int | str
 

@@ -38,7 +38,6 @@ MOST_WORK: Final = 12_000
 LONGER: Final = 4
 """How many times as many, as long as no list of moves is found."""
 
-
 _Moves = tuple[InstanceMove, ...]
 
 

@@ -58,7 +58,6 @@ def _both(hypervisor: str, first: str, second: str) -> tuple[Path, Path]:
 
 _of_kvm: Final = partial(_both, "kvm")
 
-
 _CONTRADICTIONS: Final[_Pairs] = {
     _of_kvm("security_domain", "security_model"): _Pair(lambda domain, model: bool(domain) and model != "user"),
     _of_kvm("security_model", "security_domain"): _Pair(lambda model, domain: model == "user" and not domain),
@@ -71,7 +70,6 @@ _CONTRADICTIONS: Final[_Pairs] = {
         lambda version, bind: (address := _address_of(bind)) is not None and {version, address.version} == {4, 6}
     ),
 }
-
 
 _OF_SPICE: Final[_Pairs] = {
     (parameter.path, kvm("spice_bind")): _Pair(
