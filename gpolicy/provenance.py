@@ -10,7 +10,6 @@ FORM: Final = "%Y-%m-%dT%H:%M:%SZ"
 _LENGTH: Final = 20  # characters of a time
 _UNITS: Final = ((86_400, "day"), (3_600, "hour"), (60, "minute"))
 
-
 Asked = tuple[str, str, str]
 """Who asks for a change and why, as a commit or merge request has it, and its address (may be empty)."""
 

@@ -351,7 +351,6 @@ _before, _between, _after = (
 )
 """The fields of an instance before its nodes, between them and its location score, and after that."""
 
-
 NO_LOAD: Load = (0.0, 0.0, 0.0, 0.0)
 
 

@@ -81,7 +81,6 @@ Deviation = tuple[float, float, float]
 """Number of values, their sum, their variance."""
 Statistic = float | Deviation | TagMap
 
-
 _VALUES = tuple(component.value for component in COMPONENTS)
 
 

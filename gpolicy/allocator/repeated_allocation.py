@@ -18,7 +18,6 @@ HUGE_STEP_FLOOR = 20
 SMALL_STEP = 10
 """The number of instances between two N+1 tests after a huge step has failed."""
 
-
 _STEPS = 10
 """What it takes to try one node, for each node that the score is made of."""
 

@@ -17,15 +17,7 @@ from gpolicy.allocator.engines import find_placement, is_redundant
 from gpolicy.allocator.ghc_numbers import sorted_by_score
 from gpolicy.allocator.merge import Cluster
 from gpolicy.allocator.node_changes import accepted
-from gpolicy.allocator.placement import (
-    Attempt,
-    Candidates,
-    CandidateTrial,
-    Nodes,
-    PairCandidates,
-    Placement,
-    SingleCandidates,
-)
+from gpolicy.allocator.placement import Attempt, CandidateTrial, Nodes, Placement
 from gpolicy.allocator.redundancy import CapacityRules, Instances, redundancy_predicate, settled
 from gpolicy.allocator.request_options import NotGrantedError, RequestOptions
 from gpolicy.allocator.requests import GroupAnswer, Wanted, answer, search_for, try_each_dedicated
@@ -93,20 +85,20 @@ class PlaceSearch:
 
     def placement(self, tried: Attempted, indices: Sequence[int]) -> Placement:
         """Return the placement on nodes that take the instance."""
-        single = SingleCandidates(tuple(indices))
-        listed = single if len(indices) == 1 else PairCandidates(((indices[0], tuple(indices[1:])),))
+        single = placing.SingleCandidates(tuple(indices))
+        listed = single if len(indices) == 1 else placing.PairCandidates(((indices[0], tuple(indices[1:])),))
         ((_, found),) = next(iter(self._tried_on(tried, listed)))
         return accepted(found)
 
-    def _tried_on(self, tried: Attempted, listed: Candidates) -> Iterable[list[CandidateTrial]]:
+    def _tried_on(self, tried: Attempted, listed: placing.Candidates) -> Iterable[list[CandidateTrial]]:
         force = self.options.ignore_soft_errors
         if self.dedicated:
             return try_each_dedicated(tried.nodes, self.wanted.instance, listed, force=force)
         return placing.try_each(tried.nodes, self.wanted.instance, listed, force=force, weights=self.options.weights)
 
-    def _listed(self, tried: Attempted) -> Candidates:
+    def _listed(self, tried: Attempted) -> placing.Candidates:
         listed = placing.candidates_among(tried.nodes, tried.members, self.wanted.count, self.options.restriction)
-        if isinstance(listed, SingleCandidates):
+        if isinstance(listed, placing.SingleCandidates):
             return listed
         pairs = sum(len(others) - (primary in others) for primary, others in listed.members)
         most = MOST_PAIRS // len(self.attempts)
@@ -115,10 +107,10 @@ class PlaceSearch:
         solution = tried.attempt.solution
         chosen = () if solution is None else solution.nodes
         reference = chosen[0] if chosen else listed.members[0][0]
-        beside = PairCandidates(tuple(item for item in listed.members if item[0] == reference))
+        beside = placing.PairCandidates(tuple(item for item in listed.members if item[0] == reference))
         best = sorted(self._trials(tried, beside), key=_preference)
         kept = {trial.nodes[1] for trial in best[: max(1, most // len(listed.members))]} | {reference, *chosen}
-        shown = PairCandidates(
+        shown = placing.PairCandidates(
             tuple(
                 (primary, others if primary == reference else tuple(other for other in others if other in kept))
                 for primary, others in listed.members
@@ -127,12 +119,12 @@ class PlaceSearch:
         self.left_out += pairs - sum(len(others) for _, others in shown.pairs)
         return shown
 
-    def _trials(self, tried: Attempted, listed: Candidates) -> list[_TriedPlace]:
+    def _trials(self, tried: Attempted, listed: placing.Candidates) -> list[_TriedPlace]:
         """Try the candidates `listed` as the allocator does: better ones than the chosen one fail N+1."""
         nodes, failures = tried.nodes, tried.attempt.failures[FailReason.N1]
         batches = self._tried_on(tried, listed)
         instances = None  # without a solution all that is possible fails; single nodes are told apart by their scores
-        if isinstance(listed, PairCandidates) and tried.attempt.solution is not None:
+        if isinstance(listed, placing.PairCandidates) and tried.attempt.solution is not None:
             instances = tried.instances
         found: list[_TriedPlace] = []
         for batch in batches:

@@ -239,11 +239,9 @@ class RatioBreach:
     @property
     def sentence(self) -> str:
         """The breach in numbers."""
-        used, own = (
-            ("virtual CPU", count(self.own, "CPU"))
-            if self.parameter == VCPU_RATIO
-            else ("spindle", f"spindle_count {self.own}")
-        )
+        used, own = "spindle", f"spindle_count {self.own}"
+        if self.parameter == VCPU_RATIO:
+            used, own = "virtual CPU", count(self.own, "CPU")
         most = f"{self.own * self.ratio:g} allowed: {own} times {self.parameter} {self.ratio:g}"
         return f"{count(self.used, used)} in use, {most}"
 

@@ -15,20 +15,9 @@ from fnmatch import fnmatchcase
 from itertools import chain
 from typing import Final
 
+from gpolicy import findings
 from gpolicy.checking.rule import Hit
-from gpolicy.findings import (
-    COMMENT,
-    HOUSE,
-    Accepted,
-    Edit,
-    Finding,
-    Fix,
-    Role,
-    RuleInfo,
-    Span,
-    error_rule,
-    warning_rule,
-)
+from gpolicy.findings import HOUSE, Accepted, Edit, Finding, Fix, RuleInfo, Span, error_rule, warning_rule
 from gpolicy.guessing import MOST_GUESSES, closest
 from gpolicy.policy import edits
 from gpolicy.policy.model import Policy, Waiver
@@ -40,7 +29,7 @@ FindRule = Callable[..., tuple[RuleInfo | None, str]]
 DRIFT: Final = warning_rule("GP821", "drift")
 """No check finds it, `gpolicy drift` does. It stands among the rules so that a waiver can name it."""
 WAIVER_EXPIRED: Final = warning_rule("GP901", "waiver-expired")
-WAIVER_UNUSED: Final = warning_rule("GP902", "waiver-unused", role=Role.USES)
+WAIVER_UNUSED: Final = warning_rule("GP902", "waiver-unused", role=findings.Role.USES)
 WAIVER_UNKNOWN_RULE: Final = error_rule("GP903", "waiver-unknown-rule")
 WAIVER_NOT_POSSIBLE: Final = error_rule("GP904", "waiver-not-possible")
 WAIVER_DATE: Final = error_rule("GP905", "waiver-date")
@@ -211,7 +200,7 @@ class Suppressions:
                     hint = f"write it behind the rules: # gpolicy: {written} agreed with the owners"
                     self._malformed(comment.span, "gives no reason", hint)
                 comment.used |= used
-                found = found or (Accepted(finding, COMMENT, comment.span, comment.reason) if used else None)
+                found = found or (Accepted(finding, findings.COMMENT, comment.span, comment.reason) if used else None)
         return found
 
     def unused(self, ran: Callable[[str], bool]) -> Iterator[Finding]:

@@ -129,7 +129,6 @@ class _Verb(TyperCommand):
 
 def explained(command: Any) -> Any:
     """Return a verb whose arguments and options say what they are for, which is read now: a run needs none of it."""
-
     texts = read_data("options.toml")
     texts = texts["several_verbs"] | texts.get(command.name, {})
     known = {

@@ -78,7 +78,7 @@ def _report(target: Target, history: Path | None) -> Report:
         capacity = gpolicy.count_capacity(cluster)
         if history is not None:
             own = history / target.name
-            growth = gpolicy.forecast_capacity(cluster, capacity, own, observed=state, at=read_at or now)
+            growth = gpolicy.forecast_capacity(cluster, capacity, own, state=state, at=read_at or now)
         return capacity, cluster_health(state), growth
 
     def compare() -> Answer:

@@ -274,7 +274,7 @@ def _without_user(address: str) -> str:
     scheme, _, rest = address.partition(":")
     if scheme not in SCHEMES:
         return ""
-    return f"{scheme}://{rest.rpartition('@')[2].lstrip('/')}" if SCHEMES[scheme].has_host else address
+    return f"{scheme}://{rest.rpartition('@')[2].lstrip('/')}" if "HOST" in SCHEMES[scheme].follows else address
 
 
 def _written_before(file: Path) -> str | None:
@@ -288,7 +288,6 @@ def _written_before(file: Path) -> str | None:
 
 _AT_ONCE: Final = 16
 _MOST_TOLD = 5
-
 
 Seen = Contact | Failed | None
 """What one cluster answered, with the time when its state was read, or why it did not; None: it was not asked."""

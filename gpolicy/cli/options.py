@@ -154,7 +154,6 @@ OldOutput = Annotated[Path | None, typer.Option("--output", "-o", hidden=True)]
 
 Label = Annotated[list[str] | None, typer.Option("--label", metavar="KEY=VALUE")]
 
-
 AllClusters = Annotated[bool, typer.Option("--all")]
 
 
@@ -241,7 +240,6 @@ class LimitOptions:
 
     def read(self) -> gpolicy.Limits:
         """Return them for the count."""
-
         return gpolicy.Limits(**asdict(self))
 
 

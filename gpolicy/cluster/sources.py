@@ -31,11 +31,6 @@ class Scheme(NamedTuple):
         """Return how an address is written, and what it is."""
         return f"{self.start}{self.follows}, {self.about}"
 
-    @property
-    def has_host(self) -> bool:
-        """Whether a host follows."""
-        return self.start.endswith("//")
-
 
 SCHEMES: Final = {
     "rapi": Scheme("rapi://", "HOST[:PORT]", "Ganeti's remote API", is_live=True),
@@ -222,8 +217,6 @@ def _environ(options: SourceOptions) -> Mapping[str, str]:
 
 
 def _unknown(src: str, scheme: str) -> RequestError:
-    if scheme in SCHEMES:
-        return ArgumentError(f"state {scheme}: incomplete", hint=f"write {SCHEMES[scheme]}")
     if not scheme and src.endswith((".json", ".data")):
         kind = "config" if Path(src).name == "config.data" else "snapshot" if src.endswith(".json") else "text"
         return ArgumentError("state does not say what kind of source it is", hint=f"Did you mean `{kind}:{src}`?")
@@ -234,9 +227,9 @@ def _unknown(src: str, scheme: str) -> RequestError:
             return ArgumentError(f"state {src!r}: a directory, not a cluster", hint=hint)
         hint = "name its kind: config:FILE, text:FILE or snapshot:FILE"
         return RequestError(f"{src!r}: a file, but of unknown kind", hint=hint)
-    if src in SCHEMES:
-        hint = "Did you mean `local:`?" if src == "local" else f"write {SCHEMES[src]}"
-        return ArgumentError(f"state {src}: incomplete", hint=hint)
+    if (known := scheme or src) in SCHEMES:
+        hint = "Did you mean `local:`?" if src == "local" else f"write {SCHEMES[known]}"
+        return ArgumentError(f"state {known}: incomplete", hint=hint)
     if not scheme:
         meant = f"Did you mean `rapi://{src}` or `ssh://{src}`?" if _HOST.fullmatch(src) else ""
         hint = meant or f"write one of: {ALL_SOURCES}"

@@ -322,7 +322,6 @@ _NOT_IN_DIGEST = (
     *("position", "oper_ram", "forthcoming", "summed_disk"),  # unknown to format 1.0: its digests must still match
 )
 
-
 _IN_DIGEST = tuple(item.name for item in fields(state.LiveInstance) if item.name not in {"name", *_NOT_IN_DIGEST})
 
 

@@ -291,7 +291,6 @@ _OTHER_UNITS: Final[dict[str, tuple[tuple[float, str], ...]]] = {
 }
 """What people take the unit of a number for: by which factor it is wrong then."""
 
-
 _WITHOUT_LIMIT: Final = re.compile(r"9{3,}|10{3,}")
 
 

@@ -121,7 +121,6 @@ _SINCE: Final = {("rbd", "user-id"): "3.2"}
 
 _EXAMPLES: Final = {"disk-custom": "--on-io-error=detach", "net-custom": "--max-buffers=8000", "user-id": "ganeti"}
 
-
 DISKPARAMS: Final = tuple(
     _row(
         *(("diskparams", template, name), kind, default, effect),
@@ -166,7 +165,6 @@ STATES: Final = tuple(
     for path, (default, unit) in _STATES.items()
 )
 
-
 _DEFAULT_MINMAX: Final[Value] = [{"min": {**forms.DEFAULT_MIN}, "max": {**forms.DEFAULT_MAX}}]
 
 
@@ -209,7 +207,6 @@ ALLOC_POLICY: Final = _row(
     choices=forms.ALLOC_POLICIES,
     can_be_empty=False,
 )
-
 
 Default = bool | int | str
 

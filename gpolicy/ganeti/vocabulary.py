@@ -141,7 +141,6 @@ CLUSTER: Final = frozenset({Level.CLUSTER})
 CLUSTER_GROUP: Final = frozenset({Level.CLUSTER, Level.GROUP})
 ALL_LEVELS: Final = frozenset(Level)
 
-
 DISK_TEMPLATES: Final = ("blockdev", "diskless", "drbd", "ext", "file", "gluster", "plain", "rbd", "sharedfile")
 HYPERVISORS: Final = ("chroot", "fake", "kvm", "lxc", "xen-hvm", "xen-pvm")
 ALLOC_POLICIES: Final = ("preferred", "last_resort", "unallocable")

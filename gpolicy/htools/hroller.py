@@ -95,7 +95,6 @@ _ALGORITHMS: Mapping[str, Callable[[Graph], Colours]] = {
     "LF": _largest_first,
 }
 
-
 _NONE = float("-inf")
 """Less than the least room: no need at all."""
 

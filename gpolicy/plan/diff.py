@@ -17,7 +17,6 @@ from gpolicy.resolve.desired import Desired, DesiredGroup, DesiredNode, resolve
 TOOL_TAGS = ("ganeti:watcher:autorepair:pending:", "ganeti:watcher:autorepair:result:", "htools:standby:auto")
 """Tags that Ganeti's own tools set and remove; never pruned, even if a policy owns them."""
 
-
 _Seen = Mapping[Path, Value]
 _Pair = tuple[Value, Value]
 _Risk = tuple[changes.Risk, str]

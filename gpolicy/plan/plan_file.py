@@ -45,7 +45,6 @@ _COMMIT: Final = re.compile(r"[0-9a-f]{40,64}", re.ASCII)
 _LONGEST_MESSAGE: Final = 1200
 _NUMBER: Final = re.compile(r"[0-9]{1,9}", re.ASCII)
 
-
 _Read = TypeVar("_Read", bound=Procedure)
 
 

@@ -34,7 +34,6 @@ ABOUT_SPECS: Final = frozenset({Measure.AT_LEAST, Measure.CAPACITY_LOSS})
 ABOUT_GROUPS: Final = ABOUT_SPECS | {Measure.NODE_FAILURES, Measure.NEWLY_VIOLATING}
 """Measures that `group` restricts."""
 
-
 BUILT_IN: Final = {
     "right-cluster": True,
     "expressible": False,

@@ -37,7 +37,6 @@ _LETTER: Final = 6.6
 _LOWEST: Final = HEIGHT - _BOTTOM - 2.0  # of a label's line
 MOST_PICTURES: Final = 12
 
-
 Edges = tuple[int, int, int, int]
 """Least and most memory, least and most disk (MiB)."""
 

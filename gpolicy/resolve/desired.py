@@ -24,7 +24,6 @@ NO_NODE = "any node of the policy"
 """What is `missing` of a finding where the cluster has none of the nodes that the policy names."""
 _DIGITS = dict.fromkeys(map(ord, "0123456789"))
 
-
 UNKNOWN_NODE = error_rule("GP701", "unknown-node", NO_PLAN)
 NODE_IN_TWO_GROUPS = error_rule("GP702", "node-in-two-groups", AMBIGUOUS)
 NODE_SETS_DISAGREE = error_rule("GP703", "node-sets-disagree", AMBIGUOUS)

@@ -29,7 +29,6 @@ ROLLOUT_FILE: Final = OwnFile("gpolicy-rollout-journal", "1.0", "a roll-out's jo
 NAME: Final = "_rollout.journal.jsonl"
 """The name of the file, beside the plans. No cluster can have it: names of clusters begin with a letter or a digit."""
 
-
 BEGUN: Final = Shape(dict, "cluster-begun").with_keys(cluster=NOT_EMPTY)
 ENDED: Final = Shape(dict, "cluster-ended").with_keys(cluster=NOT_EMPTY, exit_code=int, message=str, journal=str | None)
 LOOKED: Final = Shape(dict, "cluster-looked").with_keys(cluster=NOT_EMPTY, troubles=TEXTS, failed_jobs=Many(FROM_ONE))

@@ -264,21 +264,21 @@ def forecast_capacity(
     report: gpolicy.CapacityReport,
     directory: Path,
     *,
-    observed: ClusterState,
+    state: ClusterState,
     at: str,
     working: Working = quietly,
 ) -> gpolicy.GrowthReport:
     """Return when the sizes that `report` counts on `cluster` are full, at the growth of the snapshots in `directory`.
 
-    `observed` is the cluster as it is, read `at` (YYYY-MM-DDThh:mm:ssZ).
+    `state` is the cluster as it is, read `at` (YYYY-MM-DDThh:mm:ssZ).
     """
     from gpolicy.analysis.loaded_state import load_state  # noqa: PLC0415
     from gpolicy.growth.filling_up import forecast, read_history  # noqa: PLC0415
 
-    state = limited(cluster.state, cluster.limits)
+    counted = limited(cluster.state, cluster.limits)
     with working("reading snapshots") as tell:
-        history = read_history(directory, observed, {node.name: node.group for node in state.nodes.values()}, at, tell)
-        return forecast(report, load_state(state, resource_model=cluster.resource_model), history, at)
+        history = read_history(directory, state, {node.name: node.group for node in counted.nodes.values()}, at, tell)
+        return forecast(report, load_state(counted, resource_model=cluster.resource_model), history, at)
 
 
 def place_instance(

@@ -131,7 +131,7 @@ def test_what_an_address_is_follows_from_its_scheme() -> None:
     assert [is_live(item.start) for item in SCHEMES.values()] == [item.is_live for item in SCHEMES.values()]
     assert all(item.is_live for item in DESTINATIONS.values())
     assert {"config", "text", "snapshot"} == FILE_SCHEMES
-    assert {name for name, item in SCHEMES.items() if item.has_host} == {"rapi", "ssh"}
+    assert {name for name, item in SCHEMES.items() if "HOST" in item.follows} == {"rapi", "ssh"}
     for address, scheme in {"local:": "local", "ssh://a": "ssh", "rapi://a": "rapi"}.items():
         assert destination_scheme(address) == scheme
     for address in ("", "local", "local:x", "ssh:a", "rapi:a", "config:a", "sim:p,1,2,3,4"):

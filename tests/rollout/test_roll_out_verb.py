@@ -408,7 +408,8 @@ def test_options_that_make_no_sense(bench: Bench) -> None:
     for words, message in (
         (("plans", "--all", "--to", "ham"), "--to is for the plan of one cluster"),
         (("plans", "--all", "--journal", "j"), "--journal is for the plan of one cluster"),
-        (("plans", "--all", "--resume", "--rollback"), "exclude one another"),
+        (("plans", "--all", "--resume", "--rollback"), "--resume and --rollback exclude one another"),
+        (("plans/ham.json", "--to", "ham", "--resume", "--rollback"), "--resume and --rollback exclude one another"),
         (("plans", "--all", "--label", "stage=prod"), "--all and --label exclude one another"),
         (("plans/ham.json", "--all"), "plans/ham.json: not a directory of plans"),
         (("plans", "--label", "stage=pro"), "no cluster has stage=pro"),

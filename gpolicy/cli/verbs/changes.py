@@ -269,7 +269,6 @@ def apply(  # noqa: PLR0913 (one parameter an option)
     interrupted, --resume continues it and --rollback undoes it. Exit code 0: every change is there; 1: refused, a step
     failed, or the result is not what was planned; 3: it could not run.
     """
-
     outputs = shown.outputs("apply")
     report_file(outputs, "apply")
     if resume and rollback:

@@ -71,7 +71,6 @@ def adopt(
 
     A policy that is there gets the groups and nodes that it does not mention; what it says stays.
     """
-
     work = partial(_adopted, output=_required(save, output), src=clusters.state)
     return run(work, clusters, None, options.Outputs(Display()), verb="adopt")
 
@@ -141,7 +140,6 @@ def snapshot(
 
     Files are private (0600).
     """
-
     work = partial(_snapshot, output=_required(save, output), keep=keep)
     return run(work, clusters, None, options.Outputs(Display()), verb="snapshot", volumes=physical_volumes)
 
@@ -194,7 +192,6 @@ def drift(
     Exit code 2 when there is drift (with --write: when some is left), 1 when the policy has an error, 3 when nothing
     could be compared.
     """
-
     if not write and (select or in_bases):
         option = "--select" if select else "--in-bases"
         raise UsageError(f"{option} says what to write", hint="say --write as well")

@@ -193,7 +193,6 @@ def run_tests(
 
     A test without a cluster of its own (`on`) runs on the one of --state, else on the hardware that the groups promise.
     """
-
     work = partial(_tested, name=name)
     return run(work, clusters, options.policy_path(path, policy), shown.outputs("test"), verb="test")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -16,7 +16,7 @@ import typer
 import gpolicy
 from gpolicy.cli import options
 from gpolicy.cli.output import Report, provenance_of, report_under
-from gpolicy.cli.targets import Target, run
+from gpolicy.cli.targets import Target, Work, run
 from gpolicy.cli.terminal import working
 from gpolicy.cluster.sources import state_read_at
 from gpolicy.errors import ExitCode, UsageError
@@ -25,6 +25,10 @@ from gpolicy.progress import after_work
 
 if TYPE_CHECKING:
     from gpolicy.suggest.suggestion import BoundsKind
+    from gpolicy.what_if.supposing import WhatIf
+
+    _Opened = Callable[..., gpolicy.OpenedCluster]
+    _Counted = Callable[..., gpolicy.CapacityReport]
 
 verbs = typer.Typer()
 
@@ -56,76 +60,90 @@ def capacity(  # noqa: PLR0913 (one parameter an option)
     It counts each group alone, each size at its largest, under the limits that the policy or an option sets. The
     last rows are the whole cluster.
     """
-    from gpolicy.analysis.health import cluster_health  # noqa: PLC0415
     from gpolicy.analysis.shown_score import read_weights  # noqa: PLC0415
-    from gpolicy.cli.checking import checked_policy  # noqa: PLC0415
     from gpolicy.fleet.choosing import snapshots_of  # noqa: PLC0415
-    from gpolicy.report.capacity_answer import capacity_answer, compared_answer  # noqa: PLC0415
-    from gpolicy.report.capacity_json import COMPARED_DOCUMENT, capacity_data  # noqa: PLC0415
-    from gpolicy.report.growth_section import growth_metrics, with_growth  # noqa: PLC0415
-    from gpolicy.report.prometheus import capacity_metrics  # noqa: PLC0415
 
     outputs = shown.outputs("capacity")
     given_state = clusters.state or os.environ.get(options.STATE_VARIABLE)
     if history and not (given_state or clusters.all_clusters or clusters.label):
         newest = snapshots_of(history, "")[-1:]
         clusters = replace(clusters, state=f"snapshot:{newest[0]}") if newest else clusters
-    form = outputs.display.form
+    for_metrics = outputs.display.form == "prometheus"
     given, what_if, limits = options.policy_path(path, policy), suppositions.read(group), limit_options.read()
-    if form == "prometheus" and (what_if is not None or compare):
+    if for_metrics and (what_if is not None or compare):
         raise UsageError("metrics are of the cluster as it is, not of a supposed one", hint="leave --format out")
     compared = list(dict.fromkeys([*(compare or ()), *([given] if given and compare else [])]))
     if compare and (len(compared) < 2 or score or history):
         hint = "name two policies: --compare A B; scores and forecasts are those of one"
         raise UsageError("--compare shows policies side by side", hint=hint)
 
-    ask = partial(
-        gpolicy.count_capacity,
-        group=group,
-        template=template,
-        weights=read_weights(weight or ()),
-        other_values=form != "prometheus",
-        working=working,
-    )
+    weights = read_weights(weight or ())
+    count = partial(gpolicy.count_capacity, group=group, template=template, weights=weights, working=working)
     opened = partial(gpolicy.open_cluster, limits=limits, resource_model=resource_model, working=working)
+    work: Work = partial(_compare_policies, opened=partial(opened, what_if=what_if), count=count, paths=compared)
+    if not compare:
+        counted = partial(_count_capacity, opened=opened, count=count, what_if=what_if)
+        work = partial(counted, history=history, score=score, for_metrics=for_metrics)
+    return run(work, clusters, given, outputs, verb="capacity")
 
-    def side_by_side(target: Target) -> Report:
-        state = target.read()
-        policies = {str(each): checked_policy(each, state) for each in compared}
-        reports = {each: ask(opened(state, policy, what_if=what_if)) for each, policy in policies.items()}
-        return Report(
-            exit_code=int(ExitCode.FINE),
-            answer=lambda: compared_answer(reports),
-            own={"json": lambda: json_text(COMPARED_DOCUMENT.data(next(iter(reports.values())), reports))},
-            policy=tuple(compared),
-        )
 
-    def work(target: Target) -> Report:
-        state = target.read()
-        policy = target.named_policy(state)
-        cluster = opened(state, policy, what_if=what_if)
-        report = ask(cluster, after_moves=not target.several and form != "prometheus")
-        before = growth = None
-        if what_if is not None:
-            try:
-                before = ask(opened(state, policy))
-            except gpolicy.GpolicyError as error:  # what is supposed may be what makes the group known
-                report = replace(report, notes=(*report.notes, f"without what is supposed: {error.message}"))
-        made = provenance_of(())
-        if history is not None:
-            own, at = history / target.name, state_read_at(made, state.source, state.snapshot) or made.made_at or ""
-            directory = own if target.several or own.is_dir() else history
-            growth = gpolicy.forecast_capacity(cluster, report, directory, observed=state, at=at, working=working)
-        found = report_under(
-            target.given_policy,
-            lambda: with_growth(capacity_answer(report, components=score, before=before), growth),
-            lambda: capacity_data(report, before, growth),
-        )
-        health = partial(cluster_health, cluster.state, limits=limits)
-        counted = partial(capacity_metrics, report, state=cluster.state, made=made)
-        return replace(found, metrics=lambda: {**counted(health=health()), **growth_metrics(growth)})
+def _compare_policies(target: Target, *, opened: _Opened, count: _Counted, paths: Sequence[Path]) -> Report:
+    """Return the capacity of a cluster under each of several policies."""
+    from gpolicy.cli.checking import checked_policy  # noqa: PLC0415
+    from gpolicy.report.capacity_answer import compared_answer  # noqa: PLC0415
+    from gpolicy.report.capacity_json import COMPARED_DOCUMENT  # noqa: PLC0415
 
-    return run(side_by_side if compare else work, clusters, given, outputs, verb="capacity")
+    state = target.read()
+    policies = {str(path): checked_policy(path, state) for path in paths}
+    reports = {name: count(opened(state, policy)) for name, policy in policies.items()}
+    return Report(
+        exit_code=int(ExitCode.FINE),
+        answer=lambda: compared_answer(reports),
+        own={"json": lambda: json_text(COMPARED_DOCUMENT.data(next(iter(reports.values())), reports))},
+        policy=tuple(paths),
+    )
+
+
+def _count_capacity(
+    target: Target,
+    *,
+    opened: _Opened,
+    count: _Counted,
+    what_if: WhatIf | None,
+    history: Path | None,
+    score: bool,
+    for_metrics: bool,
+) -> Report:
+    """Return the capacity of a cluster, with its `score`; with a `history`, also when it is full."""
+    from gpolicy.analysis.health import cluster_health  # noqa: PLC0415
+    from gpolicy.report.capacity_answer import capacity_answer  # noqa: PLC0415
+    from gpolicy.report.capacity_json import capacity_data  # noqa: PLC0415
+    from gpolicy.report.growth_section import growth_metrics, with_growth  # noqa: PLC0415
+    from gpolicy.report.prometheus import capacity_metrics  # noqa: PLC0415
+
+    state = target.read()
+    policy = target.named_policy(state)
+    cluster = opened(state, policy, what_if=what_if)
+    report = count(cluster, other_values=not for_metrics, after_moves=not (for_metrics or target.several))
+    before = growth = None
+    if what_if is not None:
+        try:
+            before = count(opened(state, policy))
+        except gpolicy.GpolicyError as error:  # what is supposed may be what makes the group known
+            report = replace(report, notes=(*report.notes, f"without what is supposed: {error.message}"))
+    made = provenance_of(())
+    if history is not None:
+        own, at = history / target.name, state_read_at(made, state.source, state.snapshot) or made.made_at or ""
+        directory = own if target.several or own.is_dir() else history
+        growth = gpolicy.forecast_capacity(cluster, report, directory, state=state, at=at, working=working)
+    found = report_under(
+        target.given_policy,
+        lambda: with_growth(capacity_answer(report, components=score, before=before), growth),
+        lambda: capacity_data(report, before, growth),
+    )
+    health = partial(cluster_health, cluster.state, limits=cluster.limits)
+    counted = partial(capacity_metrics, report, state=cluster.state, made=made)
+    return replace(found, metrics=lambda: {**counted(health=health()), **growth_metrics(growth)})
 
 
 @verbs.command("place")
@@ -292,13 +310,10 @@ def size(  # noqa: PLR0913 (one parameter an option)
         raise UsageError("--like is of no use without --want", hint="say what must fit: --want '10x SIZE'")
     if len(like or ()) > MOST_KINDS:
         raise UsageError(f"{len(like or ())} kinds of nodes are too many to try", hint=f"give at most {MOST_KINDS}")
-    request = (
-        gpolicy.SizeRequest(
-            wanted=tuple(map(read_wanted, want or ())), kinds=tuple(map(read_kind, like or ())), group=group
-        )
-        if want
-        else None
-    )
+    request = None
+    if want:
+        wanted, kinds = tuple(map(read_wanted, want)), tuple(map(read_kind, like or ()))
+        request = gpolicy.SizeRequest(wanted=wanted, kinds=kinds, group=group)
 
     def work(target: Target) -> Report:
         cluster = target.open(what_if, limits)

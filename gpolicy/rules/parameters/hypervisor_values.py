@@ -30,7 +30,6 @@ _REAL_DEVICES: Final = frozenset({"scsi-block", "scsi-generic", "scsi-cd"})
 _WITH_DEVICES: Final = frozenset({"blockdev", "ext", "diskless"})
 _RESCUE: Final = re.compile(r"single|emergency|rescue|[1S]|init=/.*sh")
 
-
 _PASSWORDS: Final = {kvm("vnc_bind_address"): "vnc_password_file", kvm("spice_bind"): "spice_password_file"}
 
 
