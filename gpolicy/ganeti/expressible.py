@@ -14,7 +14,7 @@ from typing import Final, NoReturn
 from gpolicy.errors import GpolicyError
 from gpolicy.ganeti.amounts import SIZE_STEP_MIB
 from gpolicy.ganeti.parameters import canonical, known_in, maximum_in, parameter_at
-from gpolicy.ganeti.vocabulary import FORMS, SPEC_PARAMETERS, SPEC_SIZES, Level, Parameter, Path, Type, Value
+from gpolicy.ganeti.vocabulary import FORMS, SPEC_PARAMETERS, SPEC_SIZES, Level, Parameter, Path, Type, Value, is_access
 
 
 class Reset(Enum):
@@ -132,7 +132,7 @@ def _check_reset(parameter: Parameter, path: Path, level: Level) -> None:
         _fail(path, RESET, "the cluster has nothing to inherit from", way_out)
     if path == ("alloc_policy",):
         _fail(path, RESET, "it is not inherited", f"write the value; Ganeti's own default is {parameter.default!r}")
-    if path[0] == "diskparams" and path[-1] == "access":
+    if is_access(path):
         reason = "Ganeti refuses the word that resets it (it checks for an access mode first)"
         _fail(path, RESET, reason, "write the cluster's value, and change it when the cluster's changes")
 

@@ -307,3 +307,8 @@ TAG_FAMILIES: Final = {
     "desiredlocation": "htools:desiredlocation:",
 }
 """Families of cluster tags that htools reads, and their prefixes (location awareness; partitioned Ganeti)."""
+
+
+def is_access(path: Path) -> bool:
+    """Return whether a path is an access mode of a disk template. Ganeti cannot remove an own one of a group again."""
+    return path[0] == "diskparams" and path[-1] == "access"

@@ -11,7 +11,7 @@ from typing import Final
 from gpolicy.cluster.state import ClusterState
 from gpolicy.findings import Span
 from gpolicy.ganeti.parameters import parameter_at, reach_of
-from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS, Level, Path, TakesEffect, Value, Values
+from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS, Level, Path, TakesEffect, Value, Values, is_access
 from gpolicy.printable import count
 
 
@@ -107,7 +107,7 @@ class Change:
     @property
     def makes_own(self) -> bool:
         """Whether a group that inherited `access` gets one of its own, which Ganeti cannot remove again."""
-        return self.level is Level.GROUP and self.path[-1] == "access" and self.before is None
+        return self.level is Level.GROUP and is_access(self.path) and self.before is None
 
 
 @dataclass(frozen=True, slots=True)

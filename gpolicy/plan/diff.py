@@ -7,7 +7,7 @@ from typing import Any, Final
 from gpolicy.cluster.state import ClusterState, LiveNode
 from gpolicy.findings import Finding, Located, Span
 from gpolicy.ganeti.parameters import as_word, canonical, fill, parameter_at, position
-from gpolicy.ganeti.vocabulary import Level, Path, Value, Values
+from gpolicy.ganeti.vocabulary import Level, Path, Value, Values, is_access
 from gpolicy.plan import changes
 from gpolicy.plan.changes import Change, ChangeAction, ChangeKey, NotCompared
 from gpolicy.plan.part import without
@@ -69,14 +69,14 @@ class _Diff:
 
     # --- objects -------------------------------------------------------------------------------------------------
 
-    def _group(self, desired: DesiredGroup) -> None:
-        policy = desired.policy
+    def _group(self, wanted: DesiredGroup) -> None:
+        policy = wanted.policy
         if policy.removed is not None:
-            if desired.current is not None:
+            if wanted.current is not None:
                 risk = changes.RISK_OF_ACTION[ChangeAction.REMOVE], ""
-                self._add(Level.GROUP, policy.name, changes.NAME, (desired.current, None), policy.removed.span, risk)
+                self._add(Level.GROUP, policy.name, changes.NAME, (wanted.current, None), policy.removed.span, risk)
             return
-        current = self.state.groups[desired.current] if desired.current else None
+        current = self.state.groups[wanted.current] if wanted.current else None
         if current is None:
             self._add(Level.GROUP, policy.name, changes.NAME, (None, policy.name), policy.span)
         elif current.name != policy.name:
@@ -89,22 +89,22 @@ class _Diff:
         self._leaves(Level.GROUP, policy.name, policy.leaves, own, before, after)
         self._tags(Level.GROUP, policy.name, _places(policy.tags), current.tags if current else frozenset())
 
-    def _node(self, desired: DesiredNode) -> None:
-        node = self.state.nodes[desired.name]
-        group_after = desired.group.value if desired.group else self.desired.name_after(node.group)
-        moves = desired.group is not None and self.desired.name_after(node.group) != desired.group.value
-        if moves or desired.leaves:
-            own_after = self._own_after(node.own, desired.leaves)
+    def _node(self, wanted: DesiredNode) -> None:
+        node = self.state.nodes[wanted.name]
+        group_after = wanted.group.value if wanted.group else self.desired.name_after(node.group)
+        moves = wanted.group is not None and self.desired.name_after(node.group) != wanted.group.value
+        if moves or wanted.leaves:
+            own_after = self._own_after(node.own, wanted.leaves)
             before = self.state.effective_of_node(node)
             known = self.state.groups.get(group_after)
             of_group = fill(known.own, self.cluster_after, Level.GROUP) if known else self.cluster_after
             after = fill(own_after, self.groups_after.get(group_after) or of_group, Level.NODE)
-            if moves and desired.group is not None:
-                risk = changes.RISK_OF_ACTION[ChangeAction.MOVE], _silent_changes(before, after, desired.leaves)
+            if moves and wanted.group is not None:
+                risk = changes.RISK_OF_ACTION[ChangeAction.MOVE], _silent_changes(before, after, wanted.leaves)
                 move = (node.group, group_after)
-                self._add(Level.NODE, node.name, changes.MEMBERSHIP, move, desired.group.span, risk)
-            self._leaves(Level.NODE, node.name, desired.leaves, node.own, before, after)
-        self._tags(Level.NODE, node.name, desired.tags, node.tags)
+                self._add(Level.NODE, node.name, changes.MEMBERSHIP, move, wanted.group.span, risk)
+            self._leaves(Level.NODE, node.name, wanted.leaves, node.own, before, after)
+        self._tags(Level.NODE, node.name, wanted.tags, node.tags)
 
     # --- leaves --------------------------------------------------------------------------------------------------
 
@@ -113,13 +113,14 @@ class _Diff:
         for path, leaf in leaves.items():
             if leaf.value is not INHERIT:
                 after[path] = canonical(path, leaf.value)
-            elif path[-1] != "access":
+            elif not is_access(path):
                 after.pop(path, None)
             elif path in own:
                 after[path] = self.cluster_after.get(path)
         return after
 
     def _leaves(self, level: Level, name: str | None, leaves: Leaves, own: _Seen, before: _Seen, after: _Seen) -> None:
+        """Compare the own values of an object with the declared ones; `before` and `after` are its effective values."""
         now = self.desired.groups[name].current if level is Level.GROUP and name else name
         is_new = level is Level.GROUP and now is None
         for path in sorted(leaves, key=position):
@@ -130,7 +131,7 @@ class _Diff:
                 continue
             own_before = canonical(path, own.get(path)) if path in own else None
             own_after = None if leaf.value is INHERIT else canonical(path, leaf.value)
-            if leaf.value is INHERIT and path[-1] == "access" and path in own:
+            if leaf.value is INHERIT and is_access(path) and path in own:
                 own_after = after.get(path)  # Ganeti cannot remove this one: it gets the value that it would inherit
             if (path in own and own_before == own_after) or (path not in own and leaf.value is INHERIT):
                 continue
@@ -168,7 +169,7 @@ class _Diff:
         """Return whether a group of the cluster stays, without an own value at `path`."""
         desired = self.desired.current_groups.get(group)
         if desired is not None and (desired.removed is not None or path in desired.leaves):
-            return desired.removed is None and desired.leaves[path].value is INHERIT and path[-1] != "access"
+            return desired.removed is None and desired.leaves[path].value is INHERIT and not is_access(path)
         return path not in self.state.groups[group].own
 
     # --- changes and tags ----------------------------------------------------------------------------------------
@@ -201,7 +202,7 @@ def owned(tag: str, level: Level, prefixes: tuple[OwnedPrefix, ...]) -> bool:
     """Return whether gpolicy may remove `tag` from an object at `level`."""
     if tag.startswith(TOOL_TAGS):
         return False
-    return any(level in owned.levels and tag.startswith(owned.prefix) for owned in prefixes)
+    return any(level in item.levels and tag.startswith(item.prefix) for item in prefixes)
 
 
 def _silent_changes(before: Mapping[Path, Value], after: Mapping[Path, Value], declared: Leaves) -> str:

@@ -19,7 +19,7 @@ from gpolicy.cluster.json_input import decode_text
 from gpolicy.cluster.process import Output, run
 from gpolicy.errors import InputError, RequestError, UnreachableError
 from gpolicy.ganeti.parameters import INHERITED_FAMILIES, parameter_at
-from gpolicy.ganeti.vocabulary import Level, Path, Value
+from gpolicy.ganeti.vocabulary import Level, Path, Value, is_access
 from gpolicy.plan import changes
 from gpolicy.plan.changes import Change, ChangeAction
 from gpolicy.plan.effects import is_own_value, shown_by, tags_of, touched
@@ -190,7 +190,7 @@ def _risk(change: Change, is_new: bool) -> tuple[changes.Risk, str]:  # noqa: FB
     is_number = count.isascii() and count.isdigit() and len(count) < 9
     users = int(count) if is_number and changes.redirects_disks(change.path) else 0
     risk, reason = changes.risk_with(change.path, change.effective_before, change.effective_after, users)
-    replaces_access = change.path[-1] == "access" and change.action is ChangeAction.SET
+    replaces_access = is_access(change.path) and change.action is ChangeAction.SET
     return risk, changes.STANDS_IN if replaces_access and change.reason == changes.STANDS_IN else reason
 
 

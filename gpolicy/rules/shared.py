@@ -326,11 +326,6 @@ def moved(context: Context, nodes: Iterable[str]) -> tuple[Related, ...]:
     return next(places, ())
 
 
-def is_access(path: Path) -> bool:
-    """Return whether a path is an access mode of a disk template."""
-    return path[0] == "diskparams" and path[-1] == "access"
-
-
 def exclusive_hit(
     context: Context, declared: Declared, leaf: Leaf, exclusive: Leaf, message: str, hint: str, place: Span
 ) -> Hit:

@@ -19,10 +19,10 @@ from gpolicy.checking.rule import Hit, When, error, hit, see, warning
 from gpolicy.data import read_data
 from gpolicy.findings import REFUSED
 from gpolicy.ganeti.parameters import PARAMETERS, as_word, kvm, parameter_at
-from gpolicy.ganeti.vocabulary import DATA_COLLECTORS, ENABLED_HYPERVISORS, Path, Value
+from gpolicy.ganeti.vocabulary import DATA_COLLECTORS, ENABLED_HYPERVISORS, Path, Value, is_access
 from gpolicy.policy.model import ClusterPolicy, promised_nodes
 from gpolicy.printable import listed
-from gpolicy.rules.shared import InForce, conflict, default_of, in_force, is_access, of_cluster, places, together
+from gpolicy.rules.shared import InForce, conflict, default_of, in_force, of_cluster, places, together
 
 if TYPE_CHECKING:
     from ipaddress import IPv4Address, IPv6Address

@@ -13,7 +13,7 @@ from gpolicy.findings import NO_PLAN, REFUSED, Fix, Related, Span
 from gpolicy.ganeti import parameters, vocabulary
 from gpolicy.ganeti.expressible import RESET, InexpressibleError, checked
 from gpolicy.ganeti.releases import release_of
-from gpolicy.ganeti.vocabulary import GANETI_PORTS, INSTANCE_PORTS, Level, Path, Type, usual_ports
+from gpolicy.ganeti.vocabulary import GANETI_PORTS, INSTANCE_PORTS, Level, Path, Type, is_access, usual_ports
 from gpolicy.guessing import is_typing_slip
 from gpolicy.policy import edits
 from gpolicy.policy.model import INHERIT, GroupPolicy, Leaf
@@ -81,7 +81,7 @@ def _words_of_release(context: Context) -> Iterator[Hit]:
 def access_inherit(context: Context) -> Iterator[Hit]:
     for declared in context.policy.objects:
         for leaf in context.leaves(declared).values():
-            if leaf.value is INHERIT and shared.is_access(leaf.path):
+            if leaf.value is INHERIT and is_access(leaf.path):
                 hint = "write the cluster's value here, and change both together"
                 yield hit(declared, f"Ganeti cannot reset {leaf.dotted}", leaf.span, hint)
 
@@ -91,7 +91,7 @@ def not_expressible(context: Context) -> Iterator[Hit]:
     for declared in context.policy.objects:
         for leaf in context.leaves(declared).values():
             parameter = parameters.parameter_at(leaf.path)
-            other = leaf.path in shared.IMAGES or (leaf.value is INHERIT and shared.is_access(leaf.path))
+            other = leaf.path in shared.IMAGES or (leaf.value is INHERIT and is_access(leaf.path))
             if parameter is None or other or parameter.path in _unknown_in(context.version):
                 continue  # another rule's matter
             if leaf.value is not INHERIT and parameter.type in _ALWAYS_EXPRESSIBLE:
@@ -137,7 +137,7 @@ def count_below_one(context: Context) -> Iterator[Hit]:
 def override_repeats_cluster(context: Context) -> Iterator[Hit]:
     for group in context.groups:
         for path, leaf in context.leaves(group).items():
-            inherits = path[0] in parameters.INHERITED_FAMILIES and not shared.is_access(path)
+            inherits = path[0] in parameters.INHERITED_FAMILIES and not is_access(path)
             above = context.cluster_leaf(path) if inherits else None
             if above is not None and above.value == leaf.value:
                 message = f"{leaf.dotted} equals the cluster's value, but will not follow it"
