@@ -72,7 +72,7 @@ def settings_mistakes(paths: Iterable[Path]) -> list[Finding]:
 def check(request: CheckRequest) -> int:
     """Check each policy, print the findings, fix them on request, and return the exit code."""
     _refuse_options_together(request)
-    report_file(request.shown, "check")
+    report_file(request.shown, "check")  # refuses --output FILE without a form
     path = request.paths[0] if request.paths else None
     targets = targets_of(request.clusters, path)
     if targets.several and (request.fix or request.diff or request.write_baseline):
@@ -107,7 +107,7 @@ def _check_one(target: Target, request: CheckRequest) -> Report:
     try:
         checker = _checker([target.policy], target, request)
     except (UnreachableError, InputError) as error:  # what needs no cluster can be checked all the same
-        silent, checker = error, _checker([target.policy], replace(target, state=None), request)
+        silent, checker = error, _checker([target.policy], replace(target, address=None), request)
     report = _report(with_new(checker.check(), base_of(request.clusters.changed_since), checker.check), request)
     if silent is None or report.answer is None:
         return report
@@ -373,7 +373,7 @@ def checked_policy(
 
 def read_for(roots: Sequence[Path], target: Target) -> ClusterState | None:
     """Return the state of the target, if it has one. Raise UsageError if the policies are of several clusters."""
-    state = None if target.state is None else target.read()
+    state = None if target.address is None else target.read()
     if state is not None and len(roots) > 1:
         names = ", ".join(map(str, roots))
         raise UsageError(f"--state is of one cluster, these are {len(roots)} policies: {names}")

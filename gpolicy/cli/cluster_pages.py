@@ -12,7 +12,7 @@ import gpolicy
 from gpolicy.analysis.health import cluster_health
 from gpolicy.cli.checking import checked_policy, reader_today
 from gpolicy.cli.many_clusters import Seen, age_of, failure_of, reports_of, write_pages
-from gpolicy.cli.output import Report, named_policy, provenance_of
+from gpolicy.cli.output import Report, policy_title, provenance_of
 from gpolicy.cli.targets import Target, Targets
 from gpolicy.cluster.sources import Contact, is_live, state_read_at
 from gpolicy.errors import ExitCode, GpolicyError
@@ -45,7 +45,7 @@ def write_cluster_pages(
     `history` has snapshots of them, of which the newest are read if `offline`; `most` is the time for each, in seconds.
     A cluster that cannot be read keeps its page. Pages of clusters that are not `named` any more are removed.
     """
-    live = [item for item in targets if offline and is_live(item.state or "")]
+    live = [item for item in targets if offline and is_live(item.address or "")]
     kept = [replace(item, snapshots=history) for item in live if history and snapshots_of(history, item.name)]
     asked = [*(item for item in targets if item not in live), *kept]
     sites = Targets(targets=asked, several=True, pages=directory, jobs=2 * (os.cpu_count() or 2), seconds=most)
@@ -84,7 +84,7 @@ def _report(target: Target, history: Path | None) -> Report:
     def compare() -> Answer:
         checked = checked_policy(target.policy, state)
         report = gpolicy.find_drift(checked, state, today=reader_today())
-        return drift_answer(report, checked.policy.files, of=named_policy(target.policy, checked.policy))
+        return drift_answer(report, checked.policy.files, of=policy_title(target.policy, checked.policy))
 
     drift = _or_why(compare) if target.named and target.named.policy else None
     answer = cluster_answer(target.name, state, age_of(read_at, now), _or_why(count), drift)

@@ -263,7 +263,7 @@ def _identity(metrics: MetricSet, target: Target) -> Labels:
     The first of the two always stands there, the second only where it was asked for.
     """
     policy = target.given_policy or (target.named.policy if target.named else None) or Path()
-    known = {"policy": str(policy.absolute()), "target": target.name or _without_user(target.state or "")}
+    known = {"policy": str(policy.absolute()), "target": target.name or _without_user(target.address or "")}
     first, second = metrics.identity
     asked = {"policy": target.given_policy is not None, "target": bool(target.name)}
     return {first: known[first], **({second: known[second]} if asked[second] else {})}
@@ -336,7 +336,7 @@ def look_at(targets: Sequence[Target], _names: Collection[str], *, seconds: floa
 def _seen(target: Target, seconds: float) -> Contact | Failed:
     """Ask one cluster for its configuration, in another process."""
     try:
-        found = contact(target.state or "", replace(target.options, timeout=seconds))
+        found = contact(target.address or "", replace(target.options, timeout=seconds))
     except (GpolicyError, OSError) as error:
         return Failed(error.message if isinstance(error, GpolicyError) else str(error))
     return found if found.taken_at is not None else replace(found, taken_at=time.strftime(FORM, time.gmtime()))
@@ -350,7 +350,7 @@ def _section(targets: Sequence[Target], seen: Sequence[Seen], now: str, *, offli
             Name(target.name),
             *(target.labels.get(key, NOTHING) for key in labels),
             _policy(target),
-            Name(target.state or ""),
+            Name(target.address or ""),
             *(_answer(item, now) if asked else ()),
         )
         for target, item in zip(targets, seen, strict=True)
@@ -391,7 +391,7 @@ def age_of(read_at: str | None, now: str) -> str:
 _TARGET: Final = Shape(Target).with_keys(
     "name labels",
     policy=Key(str | None, lambda target: str(target.policy) if target.named and target.named.policy else None),
-    state=Key(str, lambda target: target.state),
+    state=Key(str, lambda target: target.address),
     destination=Key(str | None, lambda target: target.named.destination if target.named else None),
 )
 _CONTACT: Final = Shape(Contact).with_keys(

@@ -154,7 +154,7 @@ def _broken_words(document: YamlDocument) -> str:
     return f"{document.file} from line {document.mark[0]} on"
 
 
-def named_policy(path: Path, policy: Policy) -> str:
+def policy_title(path: Path, policy: Policy) -> str:
     """Return the name of a policy, in CI from the top of the checkout, with what it holds: `policies (4 files)`."""
     name = repository_path(str(path)) if _checkout() else str(path)
     return f"{name} ({looked_at([policy], policy.files)})"

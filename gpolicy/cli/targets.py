@@ -35,13 +35,13 @@ _WROTE_REPORTS: Final = ("capacity", "drift")
 class Target:
     """One cluster that a verb is about. `named` is its entry in the settings file, if it comes from there.
 
-    `given_policy` is the policy that the command line names; `state` the address to read, None where none is given;
+    `given_policy` is the policy that the command line names; `address` what to read, None where none is given;
     with a directory of `snapshots`, its newest one is read instead. `several` says that it is one of several, so that
     an output is a directory. `members` are the policies of all clusters, if they have been read.
     """
 
     given_policy: Path | None
-    state: str | None
+    address: str | None
     options: SourceOptions
     named: NamedCluster | None = None
     snapshots: Path | None = None
@@ -89,7 +89,7 @@ class Target:
         from gpolicy.cluster.state import NOT_VERIFIED  # noqa: PLC0415
         from gpolicy.ganeti.releases import RELEASE_VARIABLE, check_release  # noqa: PLC0415
 
-        src = self.state
+        src = self.address
         if self.snapshots is not None:
             from gpolicy.fleet.choosing import newest_snapshot  # noqa: PLC0415 (few need it)
 
@@ -108,7 +108,7 @@ class Target:
             sys.stderr.write(as_text([f"warning: {NOT_VERIFIED}: anybody may have answered"]))
         return state
 
-    def named_policy(self, state: ClusterState) -> gpolicy.CheckedPolicy | None:
+    def check_given_policy(self, state: ClusterState) -> gpolicy.CheckedPolicy | None:
         """Return the policy that the command line names, checked on the cluster; None if it names none."""
         from gpolicy.cli.checking import checked_policy  # noqa: PLC0415 (it imports this module)
 
@@ -119,7 +119,7 @@ class Target:
     ) -> gpolicy.OpenedCluster:
         """Return the cluster under the policy that the command line names, with what is supposed of it."""
         state = self.read()
-        policy = self.named_policy(state)
+        policy = self.check_given_policy(state)
         return gpolicy.open_cluster(
             state, policy, what_if=what_if, limits=limits, resource_model=resource_model, working=working
         )
@@ -300,7 +300,7 @@ def _one(asked: Clusters, path: Path | None, *, volumes: bool) -> Target:
             return target_of(cluster, path, asked.snapshots, volumes=volumes)
     if asked.snapshots is not None:
         raise UsageError("--snapshots is for clusters of gpolicy.toml", hint="use --state snapshot:FILE")
-    return Target(given_policy=path, state=src or None, options=source_options(asked, volumes=volumes))
+    return Target(given_policy=path, address=src or None, options=source_options(asked, volumes=volumes))
 
 
 def _default(path: Path | None) -> NamedCluster | None:
@@ -328,12 +328,14 @@ def target_of(
     cluster: NamedCluster, path: Path | None, snapshots: Path | None, *, volumes: bool = False, several: bool = False
 ) -> Target:
     """Return a cluster of the settings file as a target; of a directory of snapshots, the newest one is read."""
-    state = cluster.state
-    scheme, _, rest = state.partition(":")
+    address = cluster.state
+    scheme, _, rest = address.partition(":")
     if scheme in FILE_SCHEMES:
-        state = f"{scheme}:{as_named(Path(rest))}"
+        address = f"{scheme}:{as_named(Path(rest))}"
     options = SourceOptions(rapi_ca=cluster.authority, login=cluster.login, physical_volumes=volumes)
-    return Target(given_policy=path, state=state, options=options, named=cluster, snapshots=snapshots, several=several)
+    return Target(
+        given_policy=path, address=address, options=options, named=cluster, snapshots=snapshots, several=several
+    )
 
 
 def clusters_near(path: Path | None) -> Mapping[str, NamedCluster]:

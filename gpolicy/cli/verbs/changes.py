@@ -15,7 +15,7 @@ import typer
 
 import gpolicy
 from gpolicy.cli import options
-from gpolicy.cli.output import Report, base_of, check_no_file_is_lost, named_policy, provenance_of, repository_path
+from gpolicy.cli.output import Report, base_of, check_no_file_is_lost, policy_title, provenance_of, repository_path
 from gpolicy.cli.targets import Target, Targets, destination_of, report_file, run_on, targets_of
 from gpolicy.cli.terminal import working, write_long
 from gpolicy.errors import ExitCode, UsageError
@@ -127,7 +127,7 @@ def _planned(
             sides=planned.sides,
             sources=policy.files,
             locate=repository_path,
-            of=named_policy(path, policy),
+            of=policy_title(path, policy),
             unmanaged=_unmanaged(policy, planned.sides.after),
             accepted=checked.accepted,
         )
@@ -270,7 +270,7 @@ def apply(  # noqa: PLR0913 (one parameter an option)
     failed, or the result is not what was planned; 3: it could not run.
     """
     outputs = shown.outputs("apply")
-    report_file(outputs, "apply")
+    report_file(outputs, "apply")  # refuses --output FILE without a form
     if resume and rollback:
         raise UsageError("--resume and --rollback exclude one another")
     request = gpolicy.ApplyRequest(

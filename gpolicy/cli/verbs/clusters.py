@@ -14,7 +14,7 @@ import typer
 
 import gpolicy
 from gpolicy.cli import options
-from gpolicy.cli.output import Report, named_policy
+from gpolicy.cli.output import Report, policy_title
 from gpolicy.cli.targets import Target, run
 from gpolicy.cli.terminal import complain, working
 from gpolicy.errors import ExitCode, UsageError
@@ -233,7 +233,7 @@ def _compared(target: Target, selected: Sequence[str] | None, *, in_bases: bool)
         gpolicy.write_texts(wrote.texts, policy)
     left = report if wrote is None else replace(report, drift=wrote.left)
     now = time.time()
-    of = named_policy(path, policy)
+    of = policy_title(path, policy)
     return Report(
         exit_code=int(ExitCode.CHANGES if left.drift else ExitCode.FINE),
         answer=lambda: drift_answer(left, policy.files, of=of, wrote=wrote),

@@ -68,7 +68,7 @@ def remedy(  # noqa: PLR0913 (one parameter an option)
         state = target.read()
         cluster = gpolicy.open_cluster(
             state,
-            target.named_policy(state) if plan is None else gpolicy.read_plan(plan),
+            target.check_given_policy(state) if plan is None else gpolicy.read_plan(plan),
             what_if=what_if,
             resource_model=resource_model,
             plan_file=plan or Path(),
@@ -148,7 +148,7 @@ def evacuate(  # noqa: PLR0913 (one parameter an option)
         here = files.of(target)
         state = target.read()
         cluster = gpolicy.open_cluster(
-            state, target.named_policy(state), what_if=what_if, resource_model=resource_model, working=working
+            state, target.check_given_policy(state), what_if=what_if, resource_model=resource_model, working=working
         )
         if in_turn:
             return _in_turn(cluster, state, request, here, seconds)

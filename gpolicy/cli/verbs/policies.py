@@ -149,7 +149,7 @@ def show(
 
     outputs, more = shown.outputs("show"), (paths or [])[1:]
     given = options.policy_path(paths[0] if paths else None, policy) or Path()
-    report_file(outputs, "show")
+    report_file(outputs, "show")  # refuses --output FILE without a form
     if more or (given.is_file() and given.suffix in (".json", ".jsonl")):
         from gpolicy.report.file_answer import file_answer, journal_answer, read_record  # noqa: PLC0415
         from gpolicy.report.fleet_report import is_of_many  # noqa: PLC0415

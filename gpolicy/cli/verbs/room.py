@@ -122,7 +122,7 @@ def _count_capacity(
     from gpolicy.report.prometheus import capacity_metrics  # noqa: PLC0415
 
     state = target.read()
-    policy = target.named_policy(state)
+    policy = target.check_given_policy(state)
     cluster = opened(state, policy, what_if=what_if)
     report = count(cluster, other_values=not for_metrics, after_moves=not (for_metrics or target.several))
     before = growth = None
