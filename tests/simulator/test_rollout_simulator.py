@@ -173,7 +173,7 @@ class Meddling(RolloutSimulation):
 @pytest.mark.parametrize("compares", [True, False])
 def test_a_look_compares_with_the_policy(monkeypatch: pytest.MonkeyPatch, compares: bool) -> None:
     if not compares:
-        monkeypatch.setattr(use_case, "_with_policy", lambda *arguments: arguments[-1])
+        monkeypatch.setattr(use_case, "_with_drift", lambda *arguments: arguments[-1])
     report = simulate("14", of=Meddling, without=range(200))
     assert any("ipolicy.vcpu-ratio is not as the policy declares" in line for line in report.trace) is compares
     assert any("the policy declares another" in text for text in report.violations) is not compares
