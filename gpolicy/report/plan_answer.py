@@ -13,7 +13,7 @@ from gpolicy.findings import Accepted, Severity
 from gpolicy.ganeti.releases import unknown_release
 from gpolicy.ganeti.vocabulary import MINMAX, TakesEffect
 from gpolicy.impact.comparison import Sides, ViolationChange
-from gpolicy.impact.impact import Impact, LocationChange, RedundancyChange
+from gpolicy.impact.impact import Impact, LocationChange
 from gpolicy.plan.built_in_guards import GuardResult, can_be_allowed
 from gpolicy.plan.changes import MAY_VIOLATE, MEMBERSHIP, NAME, TAGS, Change, ChangeAction, Risk, words
 from gpolicy.plan.plan import Plan
@@ -53,19 +53,19 @@ def plan_answer(
     """
     running = sides.before.software_version if sides else None
     unknown = unknown_release(running)
-    compared = bool(plan.changes) or (sides is not None and sides.before.release != sides.after.release)
-    known = impact if compared else None
+    has_effect = bool(plan.changes) or (sides is not None and sides.before.release != sides.after.release)
+    known = impact if has_effect else None
     effects = impact_section(known) if known else None
     sections = effects.sections if effects else ()
     worse = any(section.weight is answer.Weight.WORSE for section in sections)
     what_if, limits = (impact.what_if, impact.limits) if impact else ((), ())
     groups = "groups" if len(unmanaged) > 1 else "group"
     worst_first = sorted(plan.guards, key=lambda guard: (guard.ok, not guard.allowed))
-    entries = answer.Entries("guard", list(map(_guard, worst_first)))
+    entries = answer.Entries("guard", list(map(_guard_entry, worst_first)))
     left_out = [
         answer.Entry(f"{item.object} {'.'.join(item.path)} ({item.action})", mark="?") for item in plan.left_out
     ]
-    figures = plan_figures(plan, known or Impact(), sections) if compared else _warned(plan)
+    figures = plan_figures(plan, known or Impact(), sections) if has_effect else _warnings_figure(plan)
     specs, nodes, domains = _pictures(plan, known, sides) if sides and plan.changes else ([], [], [])
     guards = answer.Section(
         "guards", "Guards", [entries], weight=answer.Weight.CHANGED if plan.safe else answer.Weight.WORSE
@@ -76,7 +76,7 @@ def plan_answer(
         name=plan.cluster or plan.source,
         title_end=f"(Ganeti {plan.version})" if not unknown else f"(Ganeti {running}, judged by {plan.version})",
         verdict=answer.supposing(what_if) + full_verdict(plan, known, sections),
-        unknown=(*(unknown_in(known, sections) if compared else ()), *values_text.unseen(len(plan.not_compared))),
+        unknown=(*(unknown_in(known, sections) if has_effect else ()), *values_text.unseen(len(plan.not_compared))),
         tone=Tone.BAD if not plan.safe else Tone.CAREFUL if worse else Tone.GOOD,
         amount=amount(plan) if plan.changes else "",
         figures=(*figures, *accepted_figure(accepted)),
@@ -94,7 +94,7 @@ def plan_answer(
         sections=(
             answer.Section("findings", "Findings", [answer.Findings(plan.findings, sources or {}, locate)]),
             *(() if plan.safe else (guards,)),
-            _changes(plan, known, specs),
+            _changes_section(plan, known, specs),
             answer.Section(
                 "left-out",
                 f"Left out of this part: {count(len(left_out), 'change')}",
@@ -104,7 +104,7 @@ def plan_answer(
             values_text.not_compared(plan.not_compared, "wanted"),
             answer.Section("memory", MEMORY, nodes),
             answer.Section("domains", "Failure domains", domains),
-            _steps(plan),
+            _steps_section(plan),
             *((guards,) if plan.safe else ()),
             accepted_section(accepted, locate),
         ),
@@ -118,7 +118,7 @@ def plan_answer(
 
 def verdict(plan: Plan) -> str:
     """Return in a few words whether the plan may be carried out."""
-    errors = sum(item.severity == "error" for item in plan.findings)
+    errors = sum(item.severity is Severity.ERROR for item in plan.findings)
     if errors:
         return f"No plan: the policy has {count(errors, 'error')} for this cluster"
     failed = sum(not guard.ok for guard in plan.guards)
@@ -162,14 +162,14 @@ def amount(plan: Plan) -> str:
     return f"{much}, {len(plan.left_out):,} left out" if plan.left_out else much
 
 
-def _changes(plan: Plan, known: Impact | None, pictures: Iterable[answer.Picture]) -> answer.Section:
+def _changes_section(plan: Plan, known: Impact | None, pictures: Iterable[answer.Picture]) -> answer.Section:
     """Return the changes by object, and the pictures of sizes; the summary names the objects that change most."""
     counts = Counter(change.object for change in plan.changes).most_common()
     shown = [f"{name} ({number})" for name, number in counts[:_MOST_OBJECTS]]
     more = len(counts) - len(shown)
     violations = known.violations if known else None
     none_newly = violations is not None and not violations.newly and not violations.unknown
-    changes = [_change(change, none_newly=none_newly) for change in plan.changes]
+    changes = [_change_entry(change, none_newly=none_newly) for change in plan.changes]
     return answer.Section(
         "changes",
         "What changes",
@@ -179,7 +179,7 @@ def _changes(plan: Plan, known: Impact | None, pictures: Iterable[answer.Picture
     )
 
 
-def _change(change: Change, *, none_newly: bool) -> answer.Entry:
+def _change_entry(change: Change, *, none_newly: bool) -> answer.Entry:
     sign = _SIGNS.get(change.action, "~")
     items = pair_changes(change) if change.path == MINMAX else tag_changes(change) if change.path == TAGS else ()
     lines = [answer.Line(text, mark=mark.strip("#"), tone=_TONES[mark.strip("#")]) for mark, text in items]
@@ -241,16 +241,18 @@ def _remarks(change: Change, *, none_newly: bool) -> Iterator[answer.Line]:
         yield answer.Line(f"{change.risk} risk: {change.reason}{newly}", tone=_RISKS.get(change.risk, Tone.QUIET))
 
 
-def _pictures(plan: Plan, known: Impact | None, sides: Sides) -> Iterator[list[answer.Picture]]:
-    """Yield the pictures of sizes, of nodes, and of failure domains."""
+def _pictures(plan: Plan, known: Impact | None, sides: Sides) -> tuple[list[answer.Picture], ...]:
+    """Return the pictures of sizes, of nodes, and of failure domains."""
     renames = (item for item in plan.changes if item.path == NAME and item.action is ChangeAction.RENAME)
     renamed = {str(item.after): str(item.before) for item in renames}
     violations, location = (known.violations, known.location) if known else (None, None)
     kinds = (("still", violations.still), ("newly", violations.newly)) if violations else ()
     verdicts = {item.instance: kind for kind, items in kinds for item in items}
-    yield [answer.Picture("specs", lambda: spec_pictures(sides, renamed, verdicts))]
-    yield [answer.Picture("nodes", lambda: _memory(sides, renamed))]
-    yield [answer.Picture("domains", lambda: domain_pictures(sides, location))]
+    return (
+        [answer.Picture("specs", lambda: spec_pictures(sides, renamed, verdicts))],
+        [answer.Picture("nodes", lambda: _memory(sides, renamed))],
+        [answer.Picture("domains", lambda: domain_pictures(sides, location))],
+    )
 
 
 def _memory(sides: Sides, renamed: Mapping[str, str]) -> list[GroupPicture]:
@@ -262,7 +264,7 @@ def _memory(sides: Sides, renamed: Mapping[str, str]) -> list[GroupPicture]:
     return group_pictures(node_uses(sides.before, before), node_uses(sides.after, after), renamed)
 
 
-def _steps(plan: Plan) -> answer.Section:
+def _steps_section(plan: Plan) -> answer.Section:
     entries = []
     for number, step in enumerate(plan.steps, start=1):
         lost = (answer.Line(f"cannot be undone: {reason}", tone=Tone.CAREFUL) for reason in step.inverse.not_restored)
@@ -288,7 +290,7 @@ def override_of(guard: GuardResult) -> tuple[str, ...]:
     return (f"override it with --allow {guard.name}, if you must",) if can_be_allowed(guard) else ()
 
 
-def _guard(guard: GuardResult) -> answer.Entry:
+def _guard_entry(guard: GuardResult) -> answer.Entry:
     mark, tone = "passes", Tone.GOOD
     if not guard.ok:
         mark, tone = "FAILS", Tone.BAD
@@ -308,9 +310,9 @@ def plan_figures(plan: Plan, impact: Impact, sections: Iterable[answer.Section])
     """
     known = {section.key: section for section in sections}
     middle: Mapping[str, tuple[str, Callable[[Impact, answer.Section], answer.Figure]]] = {
-        "violations": ("newly violating", _violations),
-        "capacity": ("capacity", partial(_capacity, in_verdict=plan.safe)),
-        "redundancy": ("node failures", _redundancy),
+        "violations": ("newly violating", _violations_figure),
+        "capacity": ("capacity", partial(_capacity_figure, in_verdict=plan.safe)),
+        "redundancy": ("node failures", _redundancy_figure),
     }
     figures = [
         figure(impact, known[part])
@@ -321,9 +323,9 @@ def plan_figures(plan: Plan, impact: Impact, sections: Iterable[answer.Section])
         for part, (name, figure) in middle.items()
     ]
     if impact.location is not None and any(map(any, impact.location.numbers)):
-        figures.append(_location(impact, impact.location, known["location"]))
+        figures.append(_location_figure(impact, impact.location, known["location"]))
     worse = any(section.weight is answer.Weight.WORSE for section in known.values())
-    return (_changes_figure(plan), *figures, _guards(plan, worse=worse))
+    return (_changes_figure(plan), *figures, _guards_figure(plan, worse=worse))
 
 
 def _tone(section: answer.Section) -> Tone:
@@ -331,7 +333,7 @@ def _tone(section: answer.Section) -> Tone:
     return Tone.CAREFUL if section.unknown and tone is not Tone.BAD else tone
 
 
-def _warned(plan: Plan) -> tuple[answer.Figure, ...]:
+def _warnings_figure(plan: Plan) -> tuple[answer.Figure, ...]:
     """Return the figure of warnings, where nothing changes; none where there are none."""
     warnings = sum(item.severity is Severity.WARNING for item in plan.findings)
     figure = answer.Figure("warnings", f"{warnings:,}", "gpolicy check shows them", Tone.CAREFUL, "findings")
@@ -346,7 +348,7 @@ def _changes_figure(plan: Plan) -> answer.Figure:
     return answer.Figure("changes", f"{len(plan.changes):,}", ", ".join(detail), about="changes")
 
 
-def _violations(impact: Impact, section: answer.Section) -> answer.Figure:
+def _violations_figure(impact: Impact, section: answer.Section) -> answer.Figure:
     change = impact.violations or ViolationChange()
     newly = len(change.newly) + len(change.nodes_newly)
     tone = Tone.BAD if newly else Tone.CAREFUL if section.weight is answer.Weight.WORSE else _tone(section)
@@ -354,7 +356,7 @@ def _violations(impact: Impact, section: answer.Section) -> answer.Figure:
     return answer.Figure("newly violating", value, section.worse or section.summary, tone, section.key)
 
 
-def _capacity(impact: Impact, section: answer.Section, *, in_verdict: bool) -> answer.Figure:
+def _capacity_figure(impact: Impact, section: answer.Section, *, in_verdict: bool) -> answer.Figure:
     """Return the figure of capacity, with the row that is worse unless the verdict names it."""
     value, detail = headline(impact.capacity) if impact.capacity else ("?", "")
     worse = [f"worse: {section.worse}"] if section.worse and not in_verdict else []
@@ -364,8 +366,8 @@ def _capacity(impact: Impact, section: answer.Section, *, in_verdict: bool) -> a
     return answer.Figure("capacity", value, "; ".join((*section.unknown, *worse, detail)), tone, section.key)
 
 
-def _redundancy(impact: Impact, section: answer.Section) -> answer.Figure:
-    groups = impact.redundancy.groups if isinstance(impact.redundancy, RedundancyChange) else ()
+def _redundancy_figure(impact: Impact, section: answer.Section) -> answer.Figure:
+    groups = impact.redundancy.groups if impact.redundancy else ()
     sides = ([item.before for item in groups], [item.after for item in groups])
     now, then = (min((one.survives for one in side if one and one.nodes), default=0) for side in sides)
     value = count(then, "node") if now == then else f"{now} → {count(then, 'node')}"
@@ -380,13 +382,13 @@ def _redundancy(impact: Impact, section: answer.Section) -> answer.Figure:
     return answer.Figure("node failures", value, detail, _tone(section), section.key)
 
 
-def _location(impact: Impact, change: LocationChange, section: answer.Section) -> answer.Figure:
+def _location_figure(impact: Impact, change: LocationChange, section: answer.Section) -> answer.Figure:
     new = sum(number for number, _, _ in change.numbers)
     cure = f"; remedy: {remedy_figures(impact.remedy)}" if new and impact.remedy and impact.remedy.new else ""
     return answer.Figure("location conflicts", f"{new:,} new", f"{section.summary}{cure}", _tone(section), section.key)
 
 
-def _guards(plan: Plan, *, worse: bool) -> answer.Figure:
+def _guards_figure(plan: Plan, *, worse: bool) -> answer.Figure:
     """Return how many guards fail, whose reasons are a section; else how many pass, and which are overridden."""
     failed = [guard for guard in plan.guards if not guard.ok]
     overridden = [guard for guard in plan.guards if guard.ok and guard.allowed]
