@@ -16,7 +16,7 @@ from typing import Any, Final, Protocol
 
 from gpolicy.apply import journals
 from gpolicy.apply.jobs import FailedJob, Runner, StopRequests, pause
-from gpolicy.apply.plan_run import RefusedError, guards_now, right_cluster
+from gpolicy.apply.plan_run import RefusedError, check_cluster, guards_now
 from gpolicy.apply.work import Sight, judge_outcome, path_text
 from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import ExitCode, GpolicyError, RequestError, argument
@@ -201,7 +201,7 @@ def look_at(
     troubles: list[str] = []
     failed: list[FailedJob] = []
     try:
-        right_cluster(plan, state)
+        check_cluster(plan, state)
     except RefusedError as error:
         return LookResult((error.message,))
     for item in judge_outcome(plan.outcome, Sight.of(state)).differences:
