@@ -29,7 +29,7 @@ from gpolicy.allocator.placement import (
     count_failures,
     with_primary,
 )
-from gpolicy.allocator.redundancy import CapacityRules, Instances, settled
+from gpolicy.allocator.redundancy import CapacityRules, Instances, numbered
 from gpolicy.allocator.request_options import NotGrantedError, RequestOptions
 from gpolicy.errors import InputError
 from gpolicy.light_dataclasses import dataclass, replace
@@ -200,7 +200,7 @@ def allocate_many(cluster: Cluster, wanted: Sequence[Wanted], options: RequestOp
             continue
         placed.append((item.instance, found.placement))
         number = len(table)
-        nodes = {**solved_on.nodes, **{node.index: settled(node, number) for node in found.placement.changed}}
+        nodes = {**solved_on.nodes, **{node.index: numbered(node, number) for node in found.placement.changed}}
         if dedicated or item.group_name is not None:
             nodes = {index: node for index, node in nodes.items() if node.facts.group == found.group}
         table[number] = found.placement.instance

@@ -111,7 +111,7 @@ class LoadedSides:
 
 
 def _load_sides(compared: Sides, *, like: Sequence[CountedCluster] = (), resource_model: bool = False) -> LoadedSides:
-    """Load both states; `like` and `declared` are those of `load_state`."""
+    """Load both states; `like` and `resource_model` are those of `load_state`."""
     old = load_state(compared.before, like=like, resource_model=resource_model)
     new = load_state(compared.after, like=(*like, *old.clusters), resource_model=resource_model)
     groups, unavailable = [], {}
