@@ -143,8 +143,8 @@ def find_remedy(  # noqa: PLR0913 (one parameter a choice)
 ) -> RemedyReport:
     """Return what cures the cluster in `state`. `names` are those of the policy's sizes.
 
-    `beginning` is that of the state, where it is known already; else `declared` and `settled` are those of
-    `load_state`. The search ends after a `stop` (`Search` counts the work). `explain`: what is left has its reasons,
+    `beginning` is that of the state, where it is known already; else `resource_model` and `settled` are those
+    of `load_state`. The search ends after a `stop` (`Search` counts the work). `explain`: what is left has its reasons,
     and sizes are looked for. With `want` the moves make room for wanted instances instead (`gpolicy.remedy.room`).
     Raise GpolicyError if figures of nodes are missing in all groups, RequestError if what is wanted makes no sense on
     this cluster.
@@ -366,13 +366,13 @@ ENOUGH_WORK: Final = 6_000
 """The work of all searches together: about half a second."""
 
 
-def count_after_moves(report: CapacityReport, state: ClusterState, *, resource_model: bool) -> CapacityReport:
+def count_after_moves(report: CapacityReport, state: ClusterState, settled: Settled) -> CapacityReport:
     """Return `report` with what fits of each size after moves, and at most; the rest of a search is for the next size.
 
-    `state` and `declared` are those that it was made of. What hail refuses altogether, and what fits more often than
-    one may want, has neither.
+    `state`, under its limits, and `settled` are those that it was made of. What hail refuses altogether, and what fits
+    more often than one may want, has neither.
     """
-    beginning = begin_remedy(state, load_state(state, resource_model=resource_model))
+    beginning = begin_remedy(state, load_state(state, settled=settled))
     sizes = sum(len(item.specs) for item in report.groups)
     left, groups = ENOUGH_WORK, []
     for item in report.groups:
