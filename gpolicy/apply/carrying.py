@@ -86,8 +86,6 @@ class Carrier:
         """Say what Ganeti says about a job: a line of its log, a warning."""
         self.say(f"  {text}", Tone.CAREFUL if "WARNING" in text else Tone.PLAIN)
 
-    # --- one step --------------------------------------------------------------------------------------------------
-
     def _carry(self, task: work.Task, left: Sequence[work.Task]) -> None:
         begun = time.monotonic()
         for attempt, pause in enumerate([*self.patience.pauses(), None], start=1):  # None after the last
@@ -113,7 +111,7 @@ class Carrier:
             missing = work.effects_missing(task.command.effects, sight)
             self.record_failed(task, outcome, sight)
             again = not succeeded and jobs.passes(outcome.text)
-            if pause is None or not again or work.decide_by_looking(task, sight) is work.Decision.REFUSE:
+            if pause is None or not again or not work.may_run(task, sight):
                 partly = succeeded or len(missing) < len(task.command.effects)
                 values = [sight.contents.get(item.object, {}).get(item.path) for item in missing]
                 differences = [
@@ -239,8 +237,6 @@ class Carrier:
 
         return jobs.Watch(job, message, self.note)
 
-    # --- looking ---------------------------------------------------------------------------------------------------
-
     def take_sight(self) -> work.Sight:
         """Return a new look at the cluster, as soon as possible. Raise CarryingError if another one answers."""
         instances = self.procedure.moves_instances
@@ -310,8 +306,6 @@ class Carrier:
             text = "somebody else has changed objects that the remaining steps touch; those steps were not begun"
             undo = f"the journal has what was done so far, and {argument('rollback')} undoes it"
             raise CarryingError(text, differences=in_our_way, hint=f"make a fresh {self.procedure.noun}; {undo}")
-
-    # --- the journal -----------------------------------------------------------------------------------------------
 
     def _finish(self, task: work.Task, left: Sequence[work.Task], sight: work.Sight, *, since: float) -> None:
         """Hold a look after a step against what the step was to change, and nothing else; then it is done."""

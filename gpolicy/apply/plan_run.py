@@ -189,14 +189,13 @@ class PlanRun(Carrier):
         check_cluster(self.procedure, state)  # again: this look is under the lock
         self._journal_id = secrets.token_hex(4) if self.history is None else self.history.id
         if self.history is None:
-            return self._first(state)
+            return self._run_first(state)
         if self.direction is journals.Direction.ROLLBACK:
-            return self._back(state, self.history)
-        return self._further(state, self.history)
+            return self._roll_back(state, self.history)
+        return self._resume(state, self.history)
 
-    # --- the first run ---------------------------------------------------------------------------------------------
-
-    def _first(self, state: ClusterState) -> work.FinalLook | None:
+    def _run_first(self, state: ClusterState) -> work.FinalLook | None:
+        """Run all steps, if the cluster is as the procedure saw it."""
         sight = work.Sight.of(state, instances=self.procedure.moves_instances)
         notes = [*check_suppositions(self.procedure, state, sight)]
         notes += check_untouched(self.procedure, self.runner, state)
@@ -214,9 +213,8 @@ class PlanRun(Carrier):
             self.carry(tasks)
             return work.judge_outcome(self.procedure.outcome, self.take_last_sight())
 
-    # --- going on --------------------------------------------------------------------------------------------------
-
-    def _further(self, state: ClusterState, history: journals.RunHistory) -> work.FinalLook | None:
+    def _resume(self, state: ClusterState, history: journals.RunHistory) -> work.FinalLook | None:
+        """Find out what earlier runs did, and run the steps that are left."""
         if history.direction is journals.Direction.ROLLBACK:
             hint = f"continue with {argument('rollback')}, or make a fresh {self.procedure.noun}"
             raise RequestError(f"a rollback of this {self.procedure.noun} has begun", hint=hint)
@@ -280,18 +278,16 @@ class PlanRun(Carrier):
 
     def _was_done(self, task: work.Task, outcome: JobOutcome) -> bool:
         """Return whether a step that had begun is done. Raise CarryingError if nobody can tell."""
-        if outcome.result is JobResult.SUCCESS:
-            self.known = self.await_effects(task, outcome)
-            return work.is_done(task, self.known, succeeded=True)
-        self.known = self.take_sight()
-        if work.decide_by_looking(task, self.known) is work.Decision.REFUSE:
+        succeeded = outcome.result is JobResult.SUCCESS
+        self.known = self.await_effects(task, outcome) if succeeded else self.take_sight()
+        is_done = work.is_done(task, self.known, succeeded=succeeded)
+        if not is_done and not succeeded and not work.may_run(task, self.known):
             half = f"step {task.key} ({task.title}) is half done, and cannot be run again"
             raise CarryingError(half, hint=f"look at the cluster, then make a fresh {self.procedure.noun}")
-        return work.is_done(task, self.known)
+        return is_done
 
-    # --- taking back -----------------------------------------------------------------------------------------------
-
-    def _back(self, state: ClusterState, history: journals.RunHistory) -> work.FinalLook | None:
+    def _roll_back(self, state: ClusterState, history: journals.RunHistory) -> work.FinalLook | None:
+        """Find out what earlier runs did, and undo it."""
         tasks = [task for task in work.forward(self.procedure) if task.key in history.attempts]
         tried = {task.step for task in tasks}
         undo = work.backward(self.procedure, tried)
@@ -314,8 +310,6 @@ class PlanRun(Carrier):
             self.carry(left)
             everything = [*done, *(effect for task in left for effect in task.command.effects)]
             return work.judge_restored(self.procedure, self.take_last_sight(), everything)
-
-    # --- what all have in common -----------------------------------------------------------------------------------
 
     def _judge_guards(self, state: ClusterState) -> tuple[GuardResult, ...]:
         if not isinstance(self.procedure, Plan):

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 
 from gpolicy.apply.journals import Fate, StepAttempt
 from gpolicy.cluster.state import HIDDEN_BY_RAPI, ClusterState, Identity, Unreadable
@@ -292,26 +291,9 @@ def backward(procedure: Procedure, steps: Collection[str]) -> list[Task]:
     ]
 
 
-class Decision(StrEnum):
-    """The decision about a step."""
-
-    RUN = "run"
-    SKIP = "skip"  # it was done
-    REFUSE = "refuse"  # nobody knows whether it was done, and it must not be done twice
-
-
 def left_of(tasks: Iterable[Task], attempts: Mapping[str, StepAttempt]) -> list[Task]:
     """Return the tasks that the journal does not know to be done; `attempts` are by the task's key."""
     return [task for task in tasks if task.key not in attempts or attempts[task.key].fate is not Fate.DONE]
-
-
-def decide_by_looking(task: Task, sight: Sight) -> Decision:
-    """Return what to do with a step that may have been done, and that has no running job."""
-    if is_done(task, sight):
-        return Decision.SKIP
-    if task.repeatable or seen_progress(task.command.effects, sight) is Progress.NOT_BEGUN:
-        return Decision.RUN
-    return Decision.REFUSE  # partly done, or not to be seen
 
 
 def is_done(task: Task, sight: Sight, *, succeeded: bool = False) -> bool:
@@ -321,6 +303,11 @@ def is_done(task: Task, sight: Sight, *, succeeded: bool = False) -> bool:
     """
     effects = task.command.effects
     return not effects_missing(effects, sight) and (succeeded or seen_progress(effects, sight) is not None)
+
+
+def may_run(task: Task, sight: Sight) -> bool:
+    """Return whether a step that is not done, and has no running job, may run: it is harmless, or has not begun."""
+    return task.repeatable or seen_progress(task.command.effects, sight) is Progress.NOT_BEGUN
 
 
 def seen_progress(effects: Iterable[Effect], sight: Sight) -> Progress | None:

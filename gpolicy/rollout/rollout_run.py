@@ -330,8 +330,6 @@ class RolloutRun:
         failed = any(outcome.exit_code for outcome in self.outcomes.values())
         return failed or any(look.troubles for look in self.looks.values())
 
-    # --- forward and back ------------------------------------------------------------------------------------------
-
     def _forward(self, journal: journals.JournalFile) -> None:
         looked_at, known = set[str](), self.history
         unseen = set() if known is None else {*known.begun} - known.failed_jobs.keys()  # no look has told of them yet
@@ -403,8 +401,6 @@ class RolloutRun:
                 self.say(f"{cluster}:   note: {text}")
             found = {"troubles": look.troubles, "failed_jobs": look.failed_jobs}
             self._write(journal, LOOKED, {"cluster": cluster, **found})
-
-    # --- the journal -----------------------------------------------------------------------------------------------
 
     def _write(self, file: journals.JournalFile, event: Shape, value: Mapping[str, Any]) -> bool:
         """Write an event. If that fails, the clusters that run end their steps, and no other begins."""

@@ -8,13 +8,11 @@ import pytest
 
 from gpolicy.apply.journals import Fate, StepAttempt
 from gpolicy.apply.work import (
-    Decision,
     LeafDifference,
     Sight,
     Task,
     _other_objects,
     backward,
-    decide_by_looking,
     effects_missing,
     effects_there,
     filled_in,
@@ -22,6 +20,7 @@ from gpolicy.apply.work import (
     is_done,
     judge_restored,
     left_of,
+    may_run,
     path_text,
 )
 from gpolicy.cluster.state import HIDDEN_BY_RAPI, ClusterState, Identity, Unreadable
@@ -193,4 +192,14 @@ def test_a_step_is_done_when_the_look_misses_none_of_its_effects(
     task = Task("1", "1", "title", PlannedCommand(argv=("gnt-group", "add", "gold"), effects=effects))
     assert is_done(task, sight) is done
     assert is_done(task, sight, succeeded=True) is believed
-    assert (decide_by_looking(task, sight) is Decision.SKIP) is done
+
+
+@pytest.mark.parametrize(("effects", "may"), [((MADE,), False), ((), True)])
+def test_a_step_that_may_have_begun_runs_again_only_if_that_does_no_harm(
+    effects: tuple[Effect, ...], *, may: bool
+) -> None:
+    command = PlannedCommand(argv=("gnt-group", "add", "gold"), effects=(MADE, KEPT))
+    harmless = replace(command, argv=("gnt-group", "modify", "gold"))
+    sight = seen(*effects)
+    assert may_run(Task("1", "1", "title", command), sight) is may
+    assert may_run(Task("1", "1", "title", harmless), sight)
