@@ -104,9 +104,10 @@ class StateReport:
         return (*self.what_if, basis, *(item.sentence for item in self.limits), *self.parameters, *ways_out)
 
 
-def origin_of(state: ClusterState) -> dict[str, Any]:
-    """Return what a `StateReport` says of the origin of its state."""
-    return {"source": state.source, "cluster_name": state.name, "snapshot": state.snapshot}
+def origin_of(state: ClusterState, counted_otherwise: Iterable[str] = ()) -> dict[str, Any]:
+    """Return what a `StateReport` says of the origin of its state, of what is supposed there and counted otherwise."""
+    what_if = (*state.supposed, *counted_otherwise)
+    return {"source": state.source, "cluster_name": state.name, "snapshot": state.snapshot, "what_if": what_if}
 
 
 @dataclass(slots=True)
@@ -230,7 +231,7 @@ class _FigureFinder:
 
     `kvm_node_memory` is what hail takes for the memory of a node itself, as in `HailParameters`. Of each node, the
     methods are given the figures that it does not show, in words, and by Ganeti's names those of the resource model
-    (`by_model`), and all that is `known` of it.
+    (`model`), and all that is `known` of it.
     """
 
     state: ClusterState
@@ -251,27 +252,22 @@ class _FigureFinder:
         """Return the figures of one node that is online."""
         node = self.state.nodes[item.name]
         missing = allocator_input.missing_figures(node, self.state)
-        by_model = node_resources.declared_numbers(self.state, node)
+        model = node_resources.declared_numbers(self.state, node)
         figures, shown = Figures(), dict[str, int]()
-        if missing or by_model:
+        if missing or model:
             values = node_resources.reported(self._cluster.nodes[item.index], self._cluster)
             hidden = {*missing, *([] if _shows_disk(node) else [DISK])}
             shown = {name: value for name, value in values.items() if _figure_of(name) not in hidden}
             figures.stated = node_resources.compared(self.state, node, shown)
-        known = {**shown, **by_model} if self.model_first else {**by_model, **shown}
-        self._memory_and_cpus(figures, node, missing, by_model, known)
-        self._disk(figures, node, missing, by_model, known)
+        known = {**shown, **model} if self.model_first else {**model, **shown}
+        self._memory_and_cpus(figures, node, missing, model, known)
+        self._disk(figures, node, missing, model, known)
         return figures
 
     def _memory_and_cpus(
-        self,
-        figures: Figures,
-        node: LiveNode,
-        missing: Collection[str],
-        by_model: Collection[str],
-        known: dict[str, int],
+        self, figures: Figures, node: LiveNode, missing: Collection[str], model: Collection[str], known: dict[str, int]
     ) -> None:
-        if not {"memory", "CPUs"} & set(missing) and not self._goes_first(HV_STATE, by_model):
+        if not {"memory", "CPUs"} & set(missing) and not self._goes_first(HV_STATE, model):
             figures.measured.append(MEMORY_AND_CPUS)
             if node.name in self._status_unknown:
                 figures.gaps.append("whether instances run")
@@ -290,17 +286,12 @@ class _FigureFinder:
             figures.declared.append(MEMORY_AND_CPUS)
 
     def _disk(
-        self,
-        figures: Figures,
-        node: LiveNode,
-        missing: Collection[str],
-        by_model: Collection[str],
-        known: dict[str, int],
+        self, figures: Figures, node: LiveNode, missing: Collection[str], model: Collection[str], known: dict[str, int]
     ) -> None:
         what = VOLUMES if self.state.has_exclusive_storage(node) else DISK
         if "spindles" in missing:
             figures.gaps += [word for word in (DISK, "spindles") if word in missing]
-        elif not _shows_disk(node) or self._goes_first(DISK_STATE, by_model):
+        elif not _shows_disk(node) or self._goes_first(DISK_STATE, model):
             promise = self.state.terms_of(node.group).promise
             promised = self._promised({"disk_total": sum(promise.volumes or ()) or None}, node, DISK_STATE)
             found = {"disk_reserved": 0, "disk_overhead": 0, **promised, **known}
@@ -314,8 +305,8 @@ class _FigureFinder:
         else:
             figures.measured.append(what)
 
-    def _goes_first(self, table: Collection[str], by_model: Collection[str]) -> bool:
-        return self.model_first and any(name in by_model for name in table)
+    def _goes_first(self, table: Collection[str], model: Collection[str]) -> bool:
+        return self.model_first and any(name in model for name in table)
 
     def _promised(self, hardware: Mapping[str, int | None], node: LiveNode, table: Collection[str]) -> dict[str, int]:
         """Return the promised `hardware`, and before it what the policy declares that is not in force yet."""

@@ -213,8 +213,10 @@ def capacity(  # noqa: PLR0913 (each is a choice of its own)
     """
     in_force = limits_in_force(state, limits, group)
     state = limited(state, limits)
-    loaded = load_to_count(
-        state, group, template=template, resource_model=resource_model, weights=weights, settled=settled
+    loaded_state.check_group(state, group)
+    wanted = wanted_template(template, enabled_templates(state)) if template else None
+    loaded = loaded_state.load_state(
+        state, template=wanted, resource_model=resource_model, group=group, weights=weights, settled=settled
     )
     unchecked = [name for name in groups_of_unknown_volumes(state, group) if name not in loaded.settled.unknown]
     notes = _notes(state, loaded, group, unchecked, resource_model=resource_model)
@@ -225,7 +227,7 @@ def capacity(  # noqa: PLR0913 (each is a choice of its own)
     notes += [said for item in groups.values() for room in metadata if (said := _beyond(item, room))]
     numbers = _other_values(loaded, groups, tell, notes) if other_values else ()
     return CapacityReport(
-        **origin_of(state),
+        **origin_of(state, other_weights(weights)),
         basis=loaded.basis(group),
         groups=tuple(groups.values()),
         cluster=whole if isinstance(whole, GroupCapacity) else None,
@@ -235,7 +237,6 @@ def capacity(  # noqa: PLR0913 (each is a choice of its own)
         unchecked=tuple(unchecked),
         without_disk=tuple(name for name in groups if _hail_refuses(loaded.groups[name])),
         limits=in_force,
-        what_if=(*state.supposed, *other_weights(weights)),
         unknown=unknown,
         nodes_before=node_uses(state, (loaded.groups[group] if group else loaded.whole).cluster.nodes.values(), group),
     )
@@ -305,23 +306,6 @@ def _other_values(
         except TooLongError as error:
             notes.append(f"group {name}: not all other values of the policy are tried: {error.message}")
     return found
-
-
-def load_to_count(
-    state: ClusterState,
-    group: str | None,
-    *,
-    template: str | None,
-    resource_model: bool,
-    weights: Weights,
-    settled: Settled | None = None,
-) -> LoadedState:
-    """Return the clusters to count on; the arguments, and what is raised, are those of `capacity`."""
-    loaded_state.check_group(state, group)
-    wanted = wanted_template(template, enabled_templates(state)) if template else None
-    return loaded_state.load_state(
-        state, template=wanted, resource_model=resource_model, group=group, weights=weights, settled=settled
-    )
 
 
 def policy_limits(item: GroupCapacity, counted: CountedCluster) -> Iterator[PolicyLimit]:

@@ -97,12 +97,8 @@ def as_hail_reads(state: ClusterState, data: ClusterData) -> ClusterData:
 
 def not_tried(state: ClusterState) -> list[str]:
     """Return why nodes are not candidates, for each."""
-    whys = {
-        node.name: "offline" if node.offline else "drained" if node.drained else "not vm_capable"
-        for node in state.nodes.values()
-        if not node.is_usable
-    }
-    return [f"{name} is {why}: not tried" for name, why in whys.items()]
+    unusable = [node for node in state.nodes.values() if not node.is_usable]
+    return [f"{node.name} is {node.why_unusable}: not tried" for node in unusable]
 
 
 def without_parameters(state: ClusterState) -> ClusterState | None:

@@ -133,8 +133,9 @@ def _answer(
     chosen = next((node.facts.group for node in cluster.nodes.values() if node.facts.name in found.nodes), None)
     measured = found.answer.group if chosen is None else chosen
     verdict = "successful" if of_hail.nodes else "failed"
+    otherwise = (*place_report.unpoliced(cluster, request, instance), *other_weights(request.weights))
     return PlaceReport(
-        **origin_of(state),
+        **origin_of(state, otherwise),
         basis=settled.basis(node.name for node in state.nodes.values() if group_name in (None, node.group)),
         instance=instance,
         size=request.size,
@@ -147,7 +148,6 @@ def _answer(
         reason=None
         if found.nodes
         else place_report.why_not(found.candidates, cluster, question.wanted, restriction, hail),
-        what_if=(*state.supposed, *place_report.unpoliced(cluster, request, instance), *other_weights(request.weights)),
         groups=() if hail.failure else tuple(_group_trials(cluster, search, found.answer, group)),
         candidates=tuple(found.candidates),
         objections=tuple(place_report.objections(observed, cluster, request, instance, found.nodes)),

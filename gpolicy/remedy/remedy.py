@@ -181,7 +181,6 @@ def find_remedy(  # noqa: PLR0913 (one parameter a choice)
         exhaustive=search.exhaustive,
         room=room,
         notes=(*state.notes, *grounds, *loaded.notes, *_unjudged(loaded), *_into_closed_groups(state, steps)),
-        what_if=state.supposed,
         limits=limits_in_force(state, NO_LIMITS),
         unknown=loaded.settled.unknown,
         nodes_before=node_uses(state, start.nodes.values()),
@@ -263,9 +262,6 @@ def _as_measured(step: Balanced, status: InstanceStatus) -> Balanced:
 
 def _names(nodes: Mapping[int, Node], *indices: int) -> tuple[str, ...]:
     return tuple(nodes[index].facts.name for index in indices if index != NO_NODE and index in nodes)
-
-
-# --- what is left ---------------------------------------------------------------------------------------------------
 
 
 def _objection(layout: Layout, move: InstanceMove, movers: Movers) -> str:

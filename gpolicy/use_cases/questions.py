@@ -62,7 +62,7 @@ class CheckedPolicy:
     @property
     def errors(self) -> tuple[Finding, ...]:
         """The findings of severity error."""
-        return _errors_of(self.findings)
+        return tuple(finding for finding in self.findings if finding.severity is Severity.ERROR)
 
     def desired_of(self, state: ClusterState) -> Desired | None:
         """Return what the policy wants of a state, if that is known already."""
@@ -70,18 +70,15 @@ class CheckedPolicy:
 
     def sound(self) -> Policy:
         """Return the policy. Raise PolicyError if it has an error."""
-        _refuse_errors(self.findings, self.policy.files)
+        _refuse_errors(self.errors, self.policy.files)
         return self.policy
 
 
 def _refuse_errors(findings: Sequence[Finding], files: Files) -> None:
     """Raise PolicyError if one of these findings is an error."""
-    if errors := _errors_of(findings):
+    errors = [finding for finding in findings if finding.severity is Severity.ERROR]
+    if errors:
         raise PolicyError(errors, files)
-
-
-def _errors_of(findings: Sequence[Finding]) -> tuple[Finding, ...]:
-    return tuple(finding for finding in findings if finding.severity is Severity.ERROR)
 
 
 def check_policy(
@@ -323,14 +320,9 @@ def place_instance(
         if asked.nodes is not None:
             asked = replace(asked, nodes=tuple(full_name(node, cluster.state.nodes) for node in asked.nodes))
         asked = replace(asked, ignore_ipolicy=ignore_ipolicy, weights=weights or asked.weights)
+        names, limits, by_model, known = cluster.names, cluster.limits, cluster.resource_model, cluster.settled
         return place(
-            cluster.state,
-            asked,
-            names=cluster.names,
-            limits=cluster.limits,
-            resource_model=cluster.resource_model,
-            instead=True,
-            settled=cluster.settled,
+            cluster.state, asked, names=names, limits=limits, resource_model=by_model, instead=True, settled=known
         )
 
 
