@@ -69,7 +69,7 @@ class Carrier:
             self._accept((), sight, tasks[index:])  # somebody else may have changed what is left to do
             self._carry(task, tasks[index:])
 
-    def _may_begin(self, task: work.Task, attempt: int) -> None:
+    def _check_may_begin(self, task: work.Task, attempt: int) -> None:
         # nothing may take time between this and the attempt: a look at the cluster lasts up to two minutes
         if self.stop.after_step:
             when = "before" if attempt == 1 else "after an attempt at"
@@ -97,7 +97,7 @@ class Carrier:
                     return
                 there = work.effects_there(task.command.effects, sight)
                 self._check_expected(there, sight, left)  # all attempts are held against the look before the first
-            self._may_begin(task, attempt)
+            self._check_may_begin(task, attempt)
             outcome = self._attempt(task, attempt)
             sight = self.await_effects(task, outcome)
             succeeded = outcome.result is jobs.JobResult.SUCCESS
