@@ -152,13 +152,13 @@ def redundancy_predicate(
     number = len(instances)
 
     def satisfied(placement: Placement) -> bool:
-        changed = {node.index: settled(node, number) for node in placement.changed}
+        changed = {node.index: numbered(node, number) for node in placement.changed}
         return test({**nodes, **changed}, {**instances, number: placement.instance}, rules)
 
     return satisfied
 
 
-def settled(node: Node, number: int) -> Node:
+def numbered(node: Node, number: int) -> Node:
     """Return `node` with every negative entry of its instance lists replaced by `number`."""
     if all(entry >= 0 for entry in (*node.primaries, *node.secondaries)):
         return node

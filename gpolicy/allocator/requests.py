@@ -17,7 +17,7 @@ from gpolicy.allocator.ghc_numbers import fixed, sorted_by_score
 from gpolicy.allocator.merge import Cluster
 from gpolicy.allocator.node_changes import accepted, add_primary, add_secondary, remove_primary
 from gpolicy.allocator.placement import Attempt, Nodes, Placement
-from gpolicy.allocator.redundancy import CapacityRules, Instances, settled
+from gpolicy.allocator.redundancy import CapacityRules, Instances, numbered
 from gpolicy.allocator.request_options import NotGrantedError, RequestOptions
 from gpolicy.errors import InputError
 from gpolicy.light_dataclasses import dataclass, replace
@@ -188,7 +188,7 @@ def allocate_many(cluster: Cluster, wanted: Sequence[Wanted], options: RequestOp
             continue
         placed.append((item.instance, found.placement))
         number = len(table)
-        nodes = {**solved_on.nodes, **{node.index: settled(node, number) for node in found.placement.changed}}
+        nodes = {**solved_on.nodes, **{node.index: numbered(node, number) for node in found.placement.changed}}
         if dedicated or item.group_name is not None:
             nodes = {index: node for index, node in nodes.items() if node.facts.group == found.group}
         table[number] = found.placement.instance

@@ -104,17 +104,19 @@ class StateReport:
         return (*self.what_if, basis, *(item.sentence for item in self.limits), *self.parameters, *ways_out)
 
 
-def origin_of(state: ClusterState) -> dict[str, Any]:
-    """Return what a `StateReport` says of the origin of its state."""
-    return {"source": state.source, "cluster_name": state.name, "snapshot": state.snapshot}
+def origin_of(state: ClusterState, counted_otherwise: Iterable[str] = ()) -> dict[str, Any]:
+    """Return what a `StateReport` says of the origin of its state, of what is supposed there and counted otherwise."""
+    what_if = (*state.supposed, *counted_otherwise)
+    return {"source": state.source, "cluster_name": state.name, "snapshot": state.snapshot, "what_if": what_if}
 
 
 @dataclass(slots=True)
 class Figures:
     """What counts of one node that is not offline: configured resources, and words on what they rest on.
 
-    `stated` is what hv_state and disk_state say beside what the node reports; `assumed` are the defaults that count, by
-    name; `gaps` are the figures that nothing gives.
+    `measured` are the figures that the node reports, in words, `declared` those that rest on hv_state and disk_state or
+    on hardware that a policy promises, `gaps` those that nothing gives. `assumed` are the defaults that count, by name.
+    `stated` is what hv_state and disk_state say beside what the node reports, whether it counts or not.
     """
 
     hypervisor: Mapping[str, int] | None = None
@@ -175,14 +177,14 @@ class Settled:
 def settle(state: ClusterState, *, resource_model: bool = False) -> Settled:
     """Return what counts of the nodes of `state`: measured figures and, where they are missing, declared ones.
 
-    With `declared` what hv_state and disk_state declare goes before measured figures. Groups that cannot be counted
-    are left out (`unknown`).
+    With `resource_model` what hv_state and disk_state declare goes before measured figures. Groups that cannot be
+    counted are left out (`unknown`). Limits of the policy change nothing of it.
     """
     settled = settle_readable(state, resource_model=resource_model)
     if settled.gaps:
         unknown = {**settled.unknown, **allocator_input.groups_with_gaps(state, settled.gaps)}
         known, split = allocator_input.without_groups(state, unknown)
-        settled = replace(_settle(known, resource_model=resource_model), unknown=unknown, split=split)
+        settled = replace(_settle_all(known, resource_model=resource_model), unknown=unknown, split=split)
     instances = (on_primary(item) if item.name in settled.split else item for item in settled.data.instances)
     return replace(settled, data=replace(settled.data, instances=tuple(instances))) if settled.split else settled
 
@@ -191,7 +193,7 @@ def settle_readable(state: ClusterState, *, resource_model: bool = False) -> Set
     """Return what counts of all groups whose instances htools can read, though nodes there lack figures (`gaps`)."""
     unknown = allocator_input.groups_with_unreadable_instances(state)
     known, split = allocator_input.without_groups(state, unknown)
-    return replace(_settle(known, resource_model=resource_model), unknown=unknown, split=split)
+    return replace(_settle_all(known, resource_model=resource_model), unknown=unknown, split=split)
 
 
 def on_primary(instance: Instance) -> Instance:
@@ -200,8 +202,8 @@ def on_primary(instance: Instance) -> Instance:
     return replace(instance, secondary=NO_NODE, template=template)
 
 
-def _settle(state: ClusterState, *, resource_model: bool) -> Settled:
-    # what physical volumes say of the nodes that do not show their disk and spindles
+def _settle_all(state: ClusterState, *, resource_model: bool) -> Settled:
+    """Return what counts of all groups. Physical volumes stand for disk and spindles that nodes do not show."""
     silent = [node for node in state.nodes.values() if "spindles" in allocator_input.missing_figures(node, state)]
     found = {node.name: node_resources.volume_resources(state, node) for node in silent}
     volumes = {name: item for name, item in found.items() if item is not None}
@@ -214,8 +216,8 @@ def _settle(state: ClusterState, *, resource_model: bool) -> Settled:
     data = allocator_input.cluster_data(state)
     promised = {name for name, item in volumes.items() if item.known_from is VolumesFrom.PROMISED}
     hail = hail_parameters(state.cluster.own.get(ALLOCATOR_PARAMETERS))
-    settling = _Settling(state, data, hail.static_kvm_node_memory, declared_first=resource_model, promised=promised)
-    figures = {item.name: settling.node(item) for item in data.nodes if state.nodes[item.name].is_measured}
+    finder = _FigureFinder(state, data, hail.static_kvm_node_memory, model_first=resource_model, promised=promised)
+    figures = {item.name: finder.find(item) for item in data.nodes if state.nodes[item.name].is_measured}
     return Settled(state, data, volumes, figures, hail)
 
 
@@ -224,18 +226,18 @@ def _shows_disk(node: LiveNode) -> bool:
 
 
 @dataclass
-class _Settling:
+class _FigureFinder:
     """Finds the figures of nodes. `promised` are the nodes whose disk and spindles are those that a policy promises.
 
     `kvm_node_memory` is what hail takes for the memory of a node itself, as in `HailParameters`. Of each node, the
-    methods are given the figures that it does not show, in words, and by Ganeti's names those that are declared
-    (`stated`), and all that is `known` of it.
+    methods are given the figures that it does not show, in words, and by Ganeti's names those of the resource model
+    (`model`), and all that is `known` of it.
     """
 
     state: ClusterState
     data: ClusterData
     kvm_node_memory: int
-    declared_first: bool
+    model_first: bool
     promised: set[str]
 
     @cached_property
@@ -246,26 +248,26 @@ class _Settling:
     def _status_unknown(self) -> set[str]:
         return {item.primary_node for item in self.state.instances.values() if item.status is None}
 
-    def node(self, item: NodeData) -> Figures:
+    def find(self, item: NodeData) -> Figures:
         """Return the figures of one node that is online."""
         node = self.state.nodes[item.name]
         missing = allocator_input.missing_figures(node, self.state)
-        stated = node_resources.declared_numbers(self.state, node)
+        model = node_resources.declared_numbers(self.state, node)
         figures, shown = Figures(), dict[str, int]()
-        if missing or stated:
+        if missing or model:
             values = node_resources.reported(self._cluster.nodes[item.index], self._cluster)
             hidden = {*missing, *([] if _shows_disk(node) else [DISK])}
-            shown = {name: value for name, value in values.items() if _FIGURE[name[:3]] not in hidden}
+            shown = {name: value for name, value in values.items() if _figure_of(name) not in hidden}
             figures.stated = node_resources.compared(self.state, node, shown)
-        known = {**shown, **stated} if self.declared_first else {**stated, **shown}
-        self._memory_and_cpus(figures, node, missing, stated, known)
-        self._disk(figures, node, missing, stated, known)
+        known = {**shown, **model} if self.model_first else {**model, **shown}
+        self._memory_and_cpus(figures, node, missing, model, known)
+        self._disk(figures, node, missing, model, known)
         return figures
 
     def _memory_and_cpus(
-        self, figures: Figures, node: LiveNode, missing: Collection[str], stated: Collection[str], known: dict[str, int]
+        self, figures: Figures, node: LiveNode, missing: Collection[str], model: Collection[str], known: dict[str, int]
     ) -> None:
-        if not {"memory", "CPUs"} & set(missing) and not self._goes_first(HV_STATE, stated):
+        if not {"memory", "CPUs"} & set(missing) and not self._goes_first(HV_STATE, model):
             figures.measured.append(MEMORY_AND_CPUS)
             if node.name in self._status_unknown:
                 figures.gaps.append("whether instances run")
@@ -284,12 +286,12 @@ class _Settling:
             figures.declared.append(MEMORY_AND_CPUS)
 
     def _disk(
-        self, figures: Figures, node: LiveNode, missing: Collection[str], stated: Collection[str], known: dict[str, int]
+        self, figures: Figures, node: LiveNode, missing: Collection[str], model: Collection[str], known: dict[str, int]
     ) -> None:
         what = VOLUMES if self.state.has_exclusive_storage(node) else DISK
         if "spindles" in missing:
             figures.gaps += [word for word in (DISK, "spindles") if word in missing]
-        elif not _shows_disk(node) or self._goes_first(DISK_STATE, stated):
+        elif not _shows_disk(node) or self._goes_first(DISK_STATE, model):
             promise = self.state.terms_of(node.group).promise
             promised = self._promised({"disk_total": sum(promise.volumes or ()) or None}, node, DISK_STATE)
             found = {"disk_reserved": 0, "disk_overhead": 0, **promised, **known}
@@ -303,8 +305,8 @@ class _Settling:
         else:
             figures.measured.append(what)
 
-    def _goes_first(self, table: Collection[str], stated: Collection[str]) -> bool:
-        return self.declared_first and any(name in stated for name in table)
+    def _goes_first(self, table: Collection[str], model: Collection[str]) -> bool:
+        return self.model_first and any(name in model for name in table)
 
     def _promised(self, hardware: Mapping[str, int | None], node: LiveNode, table: Collection[str]) -> dict[str, int]:
         """Return the promised `hardware`, and before it what the policy declares that is not in force yet."""
@@ -313,8 +315,9 @@ class _Settling:
         return known | {name: value for name, value in to_come.items() if name in table}
 
 
-_FIGURE: Final = {"mem": "memory", "cpu": "CPUs", "dis": DISK}
-"""The figure that a declared value is part of, by the first letters of its name."""
+def _figure_of(name: str) -> str:
+    """Return the figure that a number of hv_state or disk_state is part of."""
+    return DISK if name in DISK_STATE else "CPUs" if name.startswith("cpu_") else "memory"
 
 
 @dataclass(frozen=True, slots=True)

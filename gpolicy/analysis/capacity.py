@@ -12,7 +12,7 @@ nearest value that the pair allows. Sources: design documents "partitioned Ganet
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import groupby
@@ -23,7 +23,7 @@ from gpolicy.allocator.engines import TooLongError, is_redundant
 from gpolicy.allocator.repeated_allocation import AllocationState
 from gpolicy.analysis import loaded_state
 from gpolicy.analysis.allocator_input import Unknown
-from gpolicy.analysis.basis import StateReport, node_uses, origin_of
+from gpolicy.analysis.basis import Settled, StateReport, node_uses, origin_of
 from gpolicy.analysis.binding import Binding, Cause, Stranded, room
 from gpolicy.analysis.counted_cluster import CountedCluster, Fit
 from gpolicy.analysis.hail import as_reported, reports_disk
@@ -199,73 +199,91 @@ def capacity(  # noqa: PLR0913 (each is a choice of its own)
     resource_model: bool = False,
     weights: Weights = WEIGHTS,
     other_values: bool = False,
+    settled: Settled | None = None,
     tell: Tell = silent,
 ) -> CapacityReport:
     """Count the instances that fit on the cluster in `state`, in all groups or in `group`.
 
     `template` is the disk template of the instances, by default the first of the policy that is enabled. `names` are
-    the names of the sizes. `limits` replace those that the policy declares. `declared` counts with what hv_state and
-    disk_state declare also where it is measured. `weights` are those of the score. With `other_values`, what a number
-    of the policy limits is counted with another value as well. Raise RequestError for an unknown group or a template
-    that is not enabled, and GpolicyError if nothing is known of the group, or of any, or counting takes minutes.
+    the names of the sizes. `limits` replace those that the policy declares. With `resource_model`, what hv_state and
+    disk_state declare goes before measured figures. `weights` are those of the score. With `other_values`, what a
+    number of the policy limits is counted with another value as well. `settled` is what `settle` makes of the state
+    under these limits, where that is known already. Raise RequestError for an unknown group or a template that is not
+    enabled, and GpolicyError if nothing is known of the group, or of any, or counting takes minutes.
     """
     in_force = limits_in_force(state, limits, group)
     state = limited(state, limits)
-    loaded = load_to_count(state, group, template=template, resource_model=resource_model, weights=weights)
-    notes = loaded_state.basis_notes(loaded.settled, loaded.whole.cluster, group, resource_model=resource_model)
-    for item in loaded.settled.data.groups:
-        if group in (None, item.name):
-            notes += map(loaded_state.counted_on_primary, loaded_state.split_instances(loaded.settled.data, item.index))
+    loaded_state.check_group(state, group)
+    wanted = wanted_template(template, enabled_templates(state)) if template else None
+    loaded = loaded_state.load_state(
+        state, template=wanted, resource_model=resource_model, group=group, weights=weights, settled=settled
+    )
     unchecked = [name for name in groups_of_unknown_volumes(state, group) if name not in loaded.settled.unknown]
-    notes += [f"group {name}: {_UNCHECKED}" for name in unchecked]
-    notes += what_if_shares(state, group)
-    called = names or PairNames()
-    chosen = {name: cluster for name, cluster in loaded.groups.items() if group in (None, name)}
-    unknown = {} if group else dict(loaded.settled.unknown)
-    for name, error in [(name, cluster.too_slow) for name, cluster in chosen.items() if cluster.too_slow]:
-        if group is not None or len(chosen) == 1:
-            raise error
-        unknown[name] = Unknown(f"under its limits {error.message}", error.hint or "")
-        del chosen[name]
-    titles = {cluster: f"group {name}: " for name, cluster in chosen.items()}
-    all_known = group is None and not unknown and not loaded.limits_differ
-    notes += [_LIMITS_DIFFER] if group is None and loaded.limits_differ else []
-    whole = {loaded.whole: "the whole cluster: "} if all_known else {}
-    found = each_cluster(whole | titles, partial(count_in_time, tell))
-    groups: list[GroupCapacity] = []
-    for name, cluster in list(chosen.items()):
-        counted = found[cluster]
-        if isinstance(counted, GroupCapacity):
-            groups.append(counted.called(name, called))
-        elif set(chosen) == {name}:  # the last one left
-            raise counted
-        else:
-            unknown[name] = Unknown(counted.message, counted.hint or "")
-            del chosen[name]
-    as_a_whole = found.get(loaded.whole) if all_known and not unknown else None
-    if isinstance(as_a_whole, TooLongError):
-        notes.append(f"the whole cluster is not counted: {as_a_whole.message}")
-        as_a_whole = None
-    elif as_a_whole is not None:
-        as_a_whole = replace(groups[0] if loaded.whole in titles else as_a_whole.called(None, called), group=None)
+    notes = _notes(state, loaded, group, unchecked, resource_model=resource_model)
+    groups, unknown, whole = _count_groups(loaded, group, names or PairNames(), tell)
+    if isinstance(whole, TooLongError):
+        notes.append(f"the whole cluster is not counted: {whole.message}")
     metadata = metadata_rooms(state, group)
-    notes += [said for item in groups for room in metadata if (said := _beyond(item, room))]
-    numbers = _other_values(groups, chosen.values(), tell, notes) if other_values else []
+    notes += [said for item in groups.values() for room in metadata if (said := _beyond(item, room))]
+    numbers = _other_values(loaded, groups, tell, notes) if other_values else ()
     return CapacityReport(
-        **origin_of(state),
+        **origin_of(state, other_weights(weights)),
         basis=loaded.basis(group),
-        groups=tuple(groups),
-        cluster=as_a_whole,
+        groups=tuple(groups.values()),
+        cluster=whole if isinstance(whole, GroupCapacity) else None,
         notes=tuple(notes),
         metadata=metadata,
         policy_limits=tuple(numbers),
         unchecked=tuple(unchecked),
-        without_disk=tuple(name for name, cluster in chosen.items() if _hail_refuses(cluster)),
+        without_disk=tuple(name for name in groups if _hail_refuses(loaded.groups[name])),
         limits=in_force,
-        what_if=(*state.supposed, *other_weights(weights)),
         unknown=unknown,
         nodes_before=node_uses(state, (loaded.groups[group] if group else loaded.whole).cluster.nodes.values(), group),
     )
+
+
+def _notes(
+    state: ClusterState, loaded: LoadedState, group: str | None, unchecked: Iterable[str], *, resource_model: bool
+) -> list[str]:
+    """Return what is to be said of the figures that a count rests on, and of what it leaves out."""
+    settled = loaded.settled
+    notes = loaded_state.basis_notes(settled, loaded.whole.cluster, group, resource_model=resource_model)
+    for item in settled.data.groups:
+        if group in (None, item.name):
+            notes += map(loaded_state.counted_on_primary, loaded_state.split_instances(settled.data, item.index))
+    notes += [f"group {name}: {_UNCHECKED}" for name in unchecked]
+    notes += what_if_shares(state, group)
+    return [*notes, _LIMITS_DIFFER] if group is None and loaded.limits_differ else notes
+
+
+def _count_groups(
+    loaded: LoadedState, group: str | None, names: PairNames, tell: Tell
+) -> tuple[dict[str, GroupCapacity], dict[str, Unknown], GroupCapacity | TooLongError | None]:
+    """Return what fits in each group, or in `group` alone; why other groups do not count; what fits in the cluster.
+
+    The whole cluster is counted if all its groups are, and have the same limits. Raise TooLongError if no group is
+    counted in time.
+    """
+    chosen = {name: cluster for name, cluster in loaded.groups.items() if group in (None, name)}
+    unknown = {} if group else dict(loaded.settled.unknown)
+    too_slow = {name: cluster.too_slow for name, cluster in chosen.items() if cluster.too_slow}
+    titles = {cluster: f"group {name}: " for name, cluster in chosen.items() if name not in too_slow}
+    with_whole = group is None and not unknown and not too_slow and not loaded.limits_differ
+    if with_whole:
+        titles = {loaded.whole: "the whole cluster: ", **titles}  # a group that is the whole cluster counts once
+    found = each_cluster(titles, partial(count_in_time, tell))
+    results = {name: found[cluster] for name, cluster in chosen.items() if name not in too_slow}
+    groups = {name: item.called(name, names) for name, item in results.items() if isinstance(item, GroupCapacity)}
+    too_long = {name: item for name, item in results.items() if isinstance(item, TooLongError)}
+    if chosen and not groups:
+        raise [*too_slow.values(), *too_long.values()][-1]
+    unknown |= {name: Unknown(f"under its limits {why.message}", why.hint or "") for name, why in too_slow.items()}
+    unknown |= {name: Unknown(why.message, why.hint or "") for name, why in too_long.items()}
+    whole = found[loaded.whole] if with_whole and not unknown else None
+    if isinstance(whole, GroupCapacity):
+        only = next((name for name, cluster in chosen.items() if cluster is loaded.whole), None)
+        whole = whole.called(None, names) if only is None else replace(groups[only], group=None)
+    return groups, unknown, whole
 
 
 def _hail_refuses(counted: CountedCluster) -> bool:
@@ -277,26 +295,17 @@ def _hail_refuses(counted: CountedCluster) -> bool:
 
 
 def _other_values(
-    groups: Sequence[GroupCapacity], clusters: Iterable[CountedCluster], tell: Tell, notes: list[str]
+    loaded: LoadedState, groups: Mapping[str, GroupCapacity], tell: Tell, notes: list[str]
 ) -> list[PolicyLimit]:
     """Return what other values of the policy would give; `notes` get what could not be tried."""
     found: list[PolicyLimit] = []
-    for one, cluster in zip(groups, clusters, strict=True):
-        tell(f"group {one.group}: what other numbers of the policy would give")
+    for name, item in groups.items():
+        tell(f"group {name}: what other numbers of the policy would give")
         try:
-            found += policy_limits(one, cluster)
+            found += policy_limits(item, loaded.groups[name])
         except TooLongError as error:
-            notes.append(f"group {one.group}: not all other values of the policy are tried: {error.message}")
+            notes.append(f"group {name}: not all other values of the policy are tried: {error.message}")
     return found
-
-
-def load_to_count(
-    state: ClusterState, group: str | None, *, template: str | None, resource_model: bool, weights: Weights
-) -> LoadedState:
-    """Return the clusters to count on; the arguments, and what is raised, are those of `capacity`."""
-    loaded_state.check_group(state, group)
-    wanted = wanted_template(template, enabled_templates(state)) if template else None
-    return loaded_state.load_state(state, template=wanted, resource_model=resource_model, group=group, weights=weights)
 
 
 def policy_limits(item: GroupCapacity, counted: CountedCluster) -> Iterator[PolicyLimit]:

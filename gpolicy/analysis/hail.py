@@ -17,7 +17,7 @@ from gpolicy.allocator.compiled_allocation import Budget, limited_allocator, mem
 from gpolicy.allocator.engines import is_redundant
 from gpolicy.allocator.merge import Cluster, ClusterData
 from gpolicy.allocator.placement import Nodes
-from gpolicy.allocator.redundancy import CapacityRules, Instances, redundancy_predicate, settled
+from gpolicy.allocator.redundancy import CapacityRules, Instances, numbered, redundancy_predicate
 from gpolicy.allocator.repeated_allocation import AllocationState, Allocator, ReferenceEngine
 from gpolicy.allocator.requests import try_each_dedicated
 from gpolicy.analysis.allocator_input import merged
@@ -35,9 +35,10 @@ _REPORTED = {cluster_data.DiskTemplate.DRBD, cluster_data.DiskTemplate.PLAIN, cl
 
 
 def hails_cluster(state: ClusterState, *, resource_model: bool = False, asked: bool = True) -> tuple[Settled, Cluster]:
-    """Return what is known of `state` as settled, and as hail loads it to move instances; `declared`: see `settle`.
+    """Return what is known of `state` as settled, and as hail loads it to move instances.
 
-    When hail is `asked`, Ganeti reports the storage of the template that is enabled first; else disk is what it is.
+    `resource_model` is that of `settle`. When hail is `asked`, Ganeti reports the storage of the template that is
+    enabled first; else disk is what it is.
     """
     settled = settle(state, resource_model=resource_model)
     data = as_hail_reads(settled.state, settled.data)
@@ -96,12 +97,8 @@ def as_hail_reads(state: ClusterState, data: ClusterData) -> ClusterData:
 
 def not_tried(state: ClusterState) -> list[str]:
     """Return why nodes are not candidates, for each."""
-    whys = {
-        node.name: "offline" if node.offline else "drained" if node.drained else "not vm_capable"
-        for node in state.nodes.values()
-        if not node.is_usable
-    }
-    return [f"{name} is {why}: not tried" for name, why in whys.items()]
+    unusable = [node for node in state.nodes.values() if not node.is_usable]
+    return [f"{node.name} is {node.why_unusable}: not tried" for node in unusable]
 
 
 def without_parameters(state: ClusterState) -> ClusterState | None:
@@ -198,7 +195,7 @@ class _DedicatedAllocator(Allocator):
             number = len(instances)
             instances[number] = replace(found.instance, index=number, name=f"new-{len(state.placed) + len(placed)}")
             placed.append(instances[number])
-            nodes[self._candidates[place]] = settled(found.changed[0], number)
+            nodes[self._candidates[place]] = numbered(found.changed[0], number)
             tried[place] = self._try(nodes[self._candidates[place]], instances, instance)
             for again in (*refused, *_ranks(place, tried[place])):
                 heappush(waiting, again)

@@ -74,7 +74,7 @@ def load_state(
     The first one is no more than a guess at what people ask for: disk counts, whether Ganeti reports it or not.
 
     `weights` are those of the score. `settled` is what `settle` makes of the state, where that is known already. With
-    `declared`, what hv_state and disk_state declare goes before measured figures. A cluster with the same numbers
+    `resource_model`, what hv_state and disk_state declare goes before measured figures. A cluster with the same numbers
     as one of `like` is that object, so that nothing is counted twice. Raise GpolicyError if `group` is not known, or no
     group with nodes.
     """
@@ -91,8 +91,8 @@ def basis_notes(
 ) -> list[str]:
     """Return what is to be said of the figures that a count on `group`, or on all groups, rests on.
 
-    `cluster` is what was made of `settled`. Raise GpolicyError where `declared` figures were asked for and the source
-    shows none.
+    `cluster` is what was made of `settled`. Raise GpolicyError where the `resource_model` was asked for and the
+    source shows none.
     """
     state = settled.state
     here = {node.name for node in state.nodes.values() if group in (None, node.group)}

@@ -270,21 +270,19 @@ def volume_resources(state: ClusterState, node: LiveNode) -> VolumeResources | N
     return _resources(number, max(0, number - taken), volume.usable, VolumesFrom.PROMISED)
 
 
-def volume_notes(state: ClusterState, worked_out: Mapping[str, VolumeResources]) -> list[str]:
-    """Return notes on figures of nodes (by name) that come from `volume_resources`."""
+def volume_notes(state: ClusterState, worked_out: Mapping[str, VolumeResources]) -> Iterator[str]:
+    """Yield notes on figures of nodes (by name) that come from `volume_resources`."""
     name = own_group(state)
     group = f"volume group {name}" if name else "the cluster's volume group"
     sources = {
         VolumesFrom.MEASURED: f"physical volumes; those that the policy neither excludes nor assigns count as {group}",
         VolumesFrom.PROMISED: "the hardware that the policy promises, less what disks take",
     }
-    notes = []
     for origin, what in sources.items():
         names = sorted(name for name, figures in worked_out.items() if figures.known_from is origin)
         if names:
             more = f" and {len(names) - 1} more" if len(names) > 1 else ""
-            notes.append(f"disk and spindles of {names[0]}{more} are worked out from {what}")
-    return notes
+            yield f"disk and spindles of {names[0]}{more} are worked out from {what}"
 
 
 def _resources(count: int, free: int, usable: int, known_from: VolumesFrom) -> VolumeResources:
@@ -313,7 +311,6 @@ def _disks_on(state: ClusterState, node: LiveNode) -> Iterator[tuple[int, int | 
                 yield disk.size + _LOCAL[disk.template], disk.spindles
 
 
-# --- metadata of DRBD disks -----------------------------------------------------------------------------------------
 # Room for the metadata of DRBD disks where it is in another volume group than the cluster's own (`metavg`).
 #
 # htools charges the 128 MiB of metadata of each disk to the one disk pool that nodes report, wherever it is; so it

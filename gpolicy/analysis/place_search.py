@@ -18,7 +18,7 @@ from gpolicy.allocator.ghc_numbers import sorted_by_score
 from gpolicy.allocator.merge import Cluster
 from gpolicy.allocator.node_changes import accepted
 from gpolicy.allocator.placement import Attempt, CandidateTrial, Nodes, Placement
-from gpolicy.allocator.redundancy import CapacityRules, Instances, redundancy_predicate, settled
+from gpolicy.allocator.redundancy import CapacityRules, Instances, numbered, redundancy_predicate
 from gpolicy.allocator.request_options import NotGrantedError, RequestOptions
 from gpolicy.allocator.requests import GroupAnswer, Wanted, answer, search_for, try_each_dedicated
 from gpolicy.analysis.binding import Cause, Refusal, as_primary, as_secondary
@@ -301,7 +301,7 @@ class _GroupUnderRules:
         indices = [self._index[name] for name in item.nodes]
         tried, number = self._tried, max(self._tried.instances, default=-1) + 1  # hail's number may be taken
         placement = self._search.placement(tried, indices)
-        nodes = {**tried.nodes, **{node.index: settled(node, number) for node in placement.changed}}
+        nodes = {**tried.nodes, **{node.index: numbered(node, number) for node in placement.changed}}
         return nodes, {**tried.instances, number: replace(placement.instance, index=number)}
 
     def explained(self, item: Candidate, *, detailed: bool) -> Candidate:

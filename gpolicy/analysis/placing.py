@@ -49,11 +49,11 @@ def place(
 
     Nodes where Ganeti would refuse the spindles of its disks are refused, though hail accepts them: the answer is then
     hail's among the other nodes. So are candidates that would break the limits of their group, of which `limits` go
-    before those of the policy. `names` are those of the policy's sizes, for the dedicated metric. With `declared`, what
-    hv_state and disk_state declare goes before measured figures. With `instead`, a report of an instance that goes
-    nowhere says what would fit. `settled` is what `settle` makes of the state, where that is known already. The report
-    says what the cluster's parameters for hail change. Raise RequestError for a request that is impossible on this
-    cluster, and GpolicyError if a group that it names is not known, or no group is.
+    before those of the policy. `names` are those of the policy's sizes, for the dedicated metric. `resource_model` is
+    that of `settle`, and `settled` what it makes of the state, where that is known already. With `instead`, a report of
+    an instance that goes nowhere says what would fit. The report says what the cluster's parameters for hail change.
+    Raise RequestError for a request that is impossible on this cluster, and GpolicyError if a group that it names is
+    not known, or no group is.
     """
     settled = settled or settle(state, resource_model=resource_model)
     report = _answer(
@@ -133,8 +133,9 @@ def _answer(
     chosen = next((node.facts.group for node in cluster.nodes.values() if node.facts.name in found.nodes), None)
     measured = found.answer.group if chosen is None else chosen
     verdict = "successful" if of_hail.nodes else "failed"
+    otherwise = (*place_report.unpoliced(cluster, request, instance), *other_weights(request.weights))
     return PlaceReport(
-        **origin_of(state),
+        **origin_of(state, otherwise),
         basis=settled.basis(node.name for node in state.nodes.values() if group_name in (None, node.group)),
         instance=instance,
         size=request.size,
@@ -147,7 +148,6 @@ def _answer(
         reason=None
         if found.nodes
         else place_report.why_not(found.candidates, cluster, question.wanted, restriction, hail),
-        what_if=(*state.supposed, *place_report.unpoliced(cluster, request, instance), *other_weights(request.weights)),
         groups=() if hail.failure else tuple(_group_trials(cluster, search, found.answer, group)),
         candidates=tuple(found.candidates),
         objections=tuple(place_report.objections(observed, cluster, request, instance, found.nodes)),

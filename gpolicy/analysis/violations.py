@@ -207,7 +207,6 @@ def _pair_breaches(pair: tuple[_SpecValues, _SpecValues], amounts: list[_Instanc
             yield ParameterBreach(parameter=name, value=value, minimum=minimum, maximum=maximum, disk=disk)
 
 
-# --- nodes ----------------------------------------------------------------------------------------------------------
 # Nodes against the ratios of their group's policy: hbal's own rule for "policy-violating nodes".
 #
 # A node violates the policy with more virtual CPUs than its CPUs times `vcpu-ratio` (those of the node itself count,

@@ -42,13 +42,13 @@ class HaltedError(CarryingError):
 
 @dataclass(slots=True, kw_only=True)
 class Carrier:
-    """Carries tasks of `plan` out through `runner`. Without the lock (`lock_is_lost`) no further one begins.
+    """Carries tasks of `procedure` out through `runner`. Without the lock (`lock_is_lost`) no further one begins.
 
     `say` gets lines about the progress, with their tones.
     While the `journal` is open, `known` is the last look, and the marks of all jobs begin with `mark`.
     """
 
-    plan: Procedure
+    procedure: Procedure
     runner: jobs.Runner
     say: Callable[[str, Tone], None]
     patience: jobs.Patience = field(default_factory=jobs.Patience)
@@ -65,12 +65,11 @@ class Carrier:
         """Carry out `tasks`, which are numbers `first` … of `count`. Raise CarryingError at the first that fails."""
         for index, task in enumerate(tasks):
             self.say(f"[{first + index}/{count or len(tasks)}] {task.title}", Tone.STRONG)
-            sight = self.glance()
-            self._expect((), sight, tasks[index:])  # somebody else may have changed what is left to do
-            self.known = sight
+            sight = self.take_sight()
+            self._accept((), sight, tasks[index:])  # somebody else may have changed what is left to do
             self._carry(task, tasks[index:])
 
-    def _may_begin(self, task: work.Task, attempt: int) -> None:
+    def _check_may_begin(self, task: work.Task, attempt: int) -> None:
         # nothing may take time between this and the attempt: a look at the cluster lasts up to two minutes
         if self.stop.after_step:
             when = "before" if attempt == 1 else "after an attempt at"
@@ -87,43 +86,42 @@ class Carrier:
         """Say what Ganeti says about a job: a line of its log, a warning."""
         self.say(f"  {text}", Tone.CAREFUL if "WARNING" in text else Tone.PLAIN)
 
-    # --- one step --------------------------------------------------------------------------------------------------
-
     def _carry(self, task: work.Task, left: Sequence[work.Task]) -> None:
         begun = time.monotonic()
-        for attempt, rest in enumerate([*self.patience.pauses(), None], start=1):
+        for attempt, pause in enumerate([*self.patience.pauses(), None], start=1):  # None after the last
             if attempt > 1:
                 self.await_jobs(self.marked_jobs() if self._unanswered else ())
-                sight = self.glance()
-                if work.decide_by_looking(task, sight) is work.Decision.SKIP:
-                    self._done(task, left, sight, since=begun)
+                sight = self.take_sight()
+                if work.is_done(task, sight):
+                    self._finish(task, left, sight, since=begun)
                     return
-                self._expect(work.effects_there(task.command.effects, sight), sight, left)
-            self._may_begin(task, attempt)
+                there = work.effects_there(task.command.effects, sight)
+                self._check_expected(there, sight, left)  # all attempts are held against the look before the first
+            self._check_may_begin(task, attempt)
             outcome = self._attempt(task, attempt)
-            sight = self.look(task, outcome)
-            missing = work.effects_missing(task.command.effects, sight)
+            sight = self.await_effects(task, outcome)
             succeeded = outcome.result is jobs.JobResult.SUCCESS
-            if missing and succeeded and self.stop.at_once:
-                raise self._left_alone(task, outcome)  # what it stored may not be shown yet
-            if not missing and (succeeded or work.seen_progress(task.command.effects, sight)):
+            if work.is_done(task, sight, succeeded=succeeded):
                 if not succeeded:
                     self.message(f"the job failed ({outcome.text}), but its changes are there")
-                self._done(task, left, self._promoting(task, sight, attempt), since=begun)
+                self._finish(task, left, self._promoting(task, sight, attempt), since=begun)
                 return
-            self.found_failed(task, outcome, sight)
+            if succeeded and self.stop.at_once:
+                raise self._left_alone(task, outcome)  # what it stored may not be shown yet
+            missing = work.effects_missing(task.command.effects, sight)
+            self.record_failed(task, outcome, sight)
             again = not succeeded and jobs.passes(outcome.text)
-            if rest is None or not again or work.decide_by_looking(task, sight) is work.Decision.REFUSE:
+            if pause is None or not again or not work.may_run(task, sight):
                 partly = succeeded or len(missing) < len(task.command.effects)
-                there = [sight.contents.get(item.object, {}).get(item.path) for item in missing]
+                values = [sight.contents.get(item.object, {}).get(item.path) for item in missing]
                 differences = [
                     work.LeafDifference(item.object, item.path, item.after, value)
-                    for item, value in zip(missing, there, strict=True)
+                    for item, value in zip(missing, values, strict=True)
                     if partly
                 ]
                 raise CarryingError(f"step {task.key} ({task.title}) failed: {_why(outcome)}", differences=differences)
-            self.note(f"{outcome.text}: this is temporary, trying again in {rest:.0f} s")
-            jobs.pause(rest, self.stop)
+            self.note(f"{outcome.text}: this is temporary, trying again in {pause:.0f} s")
+            jobs.pause(pause, self.stop)
             if self.stop.after_step:
                 raise HaltedError(f"stopped after an attempt at step {task.key}, as asked")
 
@@ -141,7 +139,7 @@ class Carrier:
             outcome = self._attempt(task, attempt)
             if outcome.result is not jobs.JobResult.SUCCESS:
                 self.note(f"it failed: {_why(outcome)}")
-            sight = self.look(task, outcome)
+            sight = self.await_effects(task, outcome)
         if enlarged and sight.lacking_candidates:
             lacking = f"the candidate pool still lacks {count(sight.lacking_candidates, 'node')}"
             self.note(f"{lacking}: send gnt-cluster modify -C with its size once more")
@@ -162,7 +160,7 @@ class Carrier:
         return outcome
 
     def resolve(self, task: work.Task, mark: str, job: int | None, so_far: jobs.JobOutcome) -> jobs.JobOutcome:
-        """Return the result of a job whose connection was lost. Raise StoppedError if it cannot be found in time."""
+        """Return the result of a job whose connection was lost. Raise HaltedError if it cannot be found in time."""
         until = time.monotonic() + self.patience.contact
         poll = jobs.Poll(self.patience.first_pause, self.patience.longest_pause, self.stop)
         looked = False
@@ -171,24 +169,20 @@ class Carrier:
                 raise self._left_alone(task, so_far)
             try:
                 if job is None:
-                    found = self._asked(partial(self.runner.marked_jobs, mark))
-                    if found:
-                        job = found[0].number
-                        self._watch(task).job(job)
-                    elif looked:
-                        self._unanswered[task.key] = task.title
-                        return jobs.JobOutcome(jobs.JobResult.FAILED, so_far.text)
-                    else:
-                        looked = True
-                        jobs.pause(self.patience.look_again, self.stop)
-                        continue
+                    job = self._find_job(task, mark)
+                if job is None and looked:
+                    self._unanswered[task.key] = task.title
+                    return jobs.JobOutcome(jobs.JobResult.FAILED, so_far.text)
+                if job is None:
+                    looked = True
+                    jobs.pause(self.patience.look_again, self.stop)
+                    continue
                 outcome = self.runner.follow(job, self._watch(task))
                 if outcome is None:
-                    found = self._asked(partial(self.runner.marked_jobs, mark))
-                    if job in [item.number for item in found] or not found:  # archived: the look decides
+                    found = self._find_job(task, mark, job)
+                    if found == job:  # archived: the look decides
                         return jobs.JobOutcome(jobs.JobResult.UNKNOWN, so_far.text, job)
-                    job = found[0].number  # what answered our request gave another number
-                    self._watch(task).job(job)
+                    job = found  # what answered our request gave another number
                     continue
                 if outcome.result is not jobs.JobResult.UNKNOWN:
                     return outcome
@@ -199,6 +193,14 @@ class Carrier:
             if time.monotonic() >= until:
                 raise self._left_alone(task, so_far)
             poll.wait()
+
+    def _find_job(self, task: work.Task, mark: str, job: int | None = None) -> int | None:
+        """Return the number of the job with `mark`: `job` if it is listed or none is, else another, which is noted."""
+        numbers = [found.number for found in self._asked(partial(self.runner.marked_jobs, mark))]
+        if not numbers or job in numbers:
+            return job
+        self._watch(task).job(numbers[0])
+        return numbers[0]
 
     def await_jobs(self, marked: Iterable[jobs.MarkedJob]) -> None:
         """Wait for those of the `marked` jobs that have not ended: the jobs of requests that got no answer."""
@@ -235,30 +237,29 @@ class Carrier:
 
         return jobs.Watch(job, message, self.note)
 
-    # --- looking ---------------------------------------------------------------------------------------------------
-
-    def glance(self) -> work.Sight:
-        """Return a new look at the cluster, as soon as possible."""
-        state = self._reaching(lambda: self._asked(partial(self.runner.glance, instances=self.plan.moves_instances)))
+    def take_sight(self) -> work.Sight:
+        """Return a new look at the cluster, as soon as possible. Raise CarryingError if another one answers."""
+        instances = self.procedure.moves_instances
+        state = self._reaching(lambda: self._asked(partial(self.runner.glance, instances=instances)))
         if other := self.cluster.other(state):
             hint = f"is {argument('destination')} still the right address? {argument('resume')} goes on once it is"
             raise CarryingError(f"{other}; no further step was begun", hint=hint)
-        return work.Sight.of(state, instances=self.plan.moves_instances)
+        return work.Sight.of(state, instances=instances)
 
-    def last_look(self) -> work.Sight:
+    def take_last_sight(self) -> work.Sight:
         """Return a look at the cluster after everything that this run began."""
         self.await_jobs(self.marked_jobs() if self._unanswered else ())
         for key in self._unanswered:
             what = "whether Ganeti accepted one of its requests is unknown; no job of it was found"
             self.note(f"step {key}: {what}")
-        return self.glance()
+        return self.take_sight()
 
     def _asked(self, ask: Callable[[], _T]) -> _T:
         with jobs.told_if_slow(self.note, self.runner.destination):
             return ask()
 
     def _reaching(self, ask: Callable[[], _T]) -> _T:
-        """Return the answer to a question, asked again until it comes. Raise StoppedError if it does not in time."""
+        """Return the answer to a question, asked again until it comes. Raise HaltedError if it does not in time."""
         until = time.monotonic() + self.patience.contact
         poll = jobs.Poll(self.patience.first_pause, self.patience.longest_pause, self.stop)
         while True:
@@ -272,18 +273,23 @@ class Carrier:
                 self.note(f"{error.message}; asking again")
             poll.wait()
 
-    def look(self, task: work.Task, outcome: jobs.JobOutcome) -> work.Sight:
+    def await_effects(self, task: work.Task, outcome: jobs.JobOutcome) -> work.Sight:
         """Return a look at what a job did: Ganeti may answer before what it stored can be read."""
         until = time.monotonic() + self.patience.settle
         poll = jobs.Poll(self.patience.first_poll, 1.0, self.stop)
         while True:
-            sight = self.glance()
+            sight = self.take_sight()
             settled = not work.effects_missing(task.command.effects, sight) or outcome.result is jobs.JobResult.FAILED
             if settled or time.monotonic() >= until or self.stop.at_once:
                 return sight
             poll.wait()
 
-    def _expect(self, done: Sequence[Effect], sight: work.Sight, left: Sequence[work.Task]) -> None:
+    def _accept(self, done: Sequence[Effect], sight: work.Sight, left: Sequence[work.Task]) -> None:
+        """Check a look, and know it from now on. Raise CarryingError if it is not as expected."""
+        self._check_expected(done, sight, left)
+        self.known = sight
+
+    def _check_expected(self, done: Sequence[Effect], sight: work.Sight, left: Sequence[work.Task]) -> None:
         """Raise CarryingError if a look shows, of what is `left`, anything but `done` beside what was known."""
         expected = carried_out(done, self.known.contents)
         touched = {effect.object for task in left for effect in task.command.effects}
@@ -292,30 +298,27 @@ class Carrier:
         if not done:
             effects = (effect for task in left for effect in task.command.effects)
             changed += work.by_serial(effects, sight, self.known.serials())[0]
-        ours = [item for item in changed if item.object in touched]
+        in_our_way = [item for item in changed if item.object in touched]
         for item in changed:
-            if item not in ours:
-                self.note(f"also changed, not by this {self.plan.noun}: {told(item)}")
-        if ours:
+            if item not in in_our_way:
+                self.note(f"also changed, not by this {self.procedure.noun}: {told(item)}")
+        if in_our_way:
             text = "somebody else has changed objects that the remaining steps touch; those steps were not begun"
             undo = f"the journal has what was done so far, and {argument('rollback')} undoes it"
-            raise CarryingError(text, differences=ours, hint=f"make a fresh {self.plan.noun}; {undo}")
+            raise CarryingError(text, differences=in_our_way, hint=f"make a fresh {self.procedure.noun}; {undo}")
 
-    # --- the journal -----------------------------------------------------------------------------------------------
-
-    def _done(self, task: work.Task, left: Sequence[work.Task], sight: work.Sight, *, since: float) -> None:
+    def _finish(self, task: work.Task, left: Sequence[work.Task], sight: work.Sight, *, since: float) -> None:
         """Hold a look after a step against what the step was to change, and nothing else; then it is done."""
-        self._expect(task.command.effects, sight, left[1:])
-        self.known = sight
-        self.found_done(task, ran=True)
+        self._accept(task.command.effects, sight, left[1:])
+        self.record_done(task, ran=True)
         self.say(f"  done ({time.monotonic() - since:.1f} s)", Tone.PLAIN)
 
-    def found_done(self, task: work.Task, *, ran: bool = False) -> None:
+    def record_done(self, task: work.Task, *, ran: bool = False) -> None:
         """Write into the journal that a step is done; `ran` is false if it was found done."""
         found = {"found": not ran, "serials": written_serials(task, self.known)}
         self.journal.write(journals.DONE, {"step": task.key, **found})
 
-    def found_failed(self, task: work.Task, outcome: jobs.JobOutcome, sight: work.Sight) -> list[Effect]:
+    def record_failed(self, task: work.Task, outcome: jobs.JobOutcome, sight: work.Sight) -> list[Effect]:
         """Write into the journal that an attempt failed; return what Ganeti did all the same, as far as it is seen."""
         effects = task.command.effects
         there = [effect for effect in work.effects_there(effects, sight) if effect.before != effect.after]

@@ -220,9 +220,6 @@ def _complaint(ended: Output | None) -> str:
     return " ".join(filter(None, lines))[:_LONGEST_TEXT] or f"exit code {ended.code}"
 
 
-# --- the remote API --------------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True)
 class RapiRunner:
     """Asks the server behind `client`."""
@@ -323,10 +320,8 @@ class RapiRunner:
             lost_until = None
             if status is None:
                 return None
-            if status is jobs.JobResult.SUCCESS:
-                return jobs.JobOutcome(jobs.JobResult.SUCCESS, job=job)
-            if status is jobs.JobResult.FAILED:
-                return jobs.JobOutcome(jobs.JobResult.FAILED, failure, job)
+            if status is not jobs.JobResult.UNKNOWN:
+                return jobs.JobOutcome(status, failure if status is jobs.JobResult.FAILED else "", job)
             if time.monotonic() >= until or self.stop.at_once:
                 return jobs.JobOutcome(jobs.JobResult.UNKNOWN, "", job, waiting=True)
             poll.wait()

@@ -42,32 +42,33 @@ def refuse_differences(differences: Sequence[work.LeafDifference], why: str, nou
         raise RefusedError(why, differences=differences, hint=f"make a fresh {noun} from the cluster as it is now")
 
 
-def right_cluster(plan: Procedure, state: ClusterState) -> None:
+def check_cluster(procedure: Procedure, state: ClusterState) -> None:
     """Raise RefusedError if the plan or remedy is for another cluster."""
-    if other := work.ClusterIdentity(plan.cluster, plan.cluster_uuid).other(state):
+    if other := work.ClusterIdentity(procedure.cluster, procedure.cluster_uuid).other(state):
         question = f"is {argument('destination')} the right address?"
-        hint = f"{question} If the cluster was renamed or made anew, make a fresh {plan.noun}"
+        hint = f"{question} If the cluster was renamed or made anew, make a fresh {procedure.noun}"
         raise RefusedError(f"{other}; nothing was done", hint=hint)
     release = release_of(state.software_version)
-    if plan.version and release not in (None, plan.version):
-        commands = f"the commands of the {plan.noun} are those of {plan.version}"
+    if procedure.version and release not in (None, procedure.version):
+        commands = f"the commands of the {procedure.noun} are those of {procedure.version}"
         message = f"the cluster runs Ganeti {release} now, {commands}; nothing was done"
-        raise RefusedError(message, hint=f"make a fresh {plan.noun}")
+        raise RefusedError(message, hint=f"make a fresh {procedure.noun}")
 
 
-def suppositions_hold(
-    plan: Procedure, state: ClusterState, sight: work.Sight, done: Sequence[Effect] = ()
+def check_suppositions(
+    procedure: Procedure, state: ClusterState, sight: work.Sight, done: Sequence[Effect] = ()
 ) -> tuple[str, ...]:
-    """Return notes on a cluster that is as a remedy supposes it, after its effects `done`; plans suppose nothing.
+    """Check that a cluster is as a remedy supposes it, after its effects `done`; plans suppose nothing.
 
-    Raise RefusedError where the plan that it was worked out for was not applied, where a node may hold no instance any
-    more, or holds others than it should. `sight` is a look no older than `state`, with instances.
+    Return notes on what cannot be seen. Raise RefusedError where the plan that it was worked out for was not applied,
+    where a node may hold no instance any more, or holds others than it should. `sight` is a look no older than `state`,
+    with instances.
     """
-    if not isinstance(plan, SavedRemedy):
+    if not isinstance(procedure, SavedRemedy):
         return ()
-    unseen = () if plan.supposed is None else _was_applied(plan.supposed, sight)
-    expected, found = moved_residents(plan.residents, done), residents_of(sight.contents, plan.residents)
-    targets = {node for effect in plan.outcome for node in {*words(effect.after)} - {*words(effect.before)}}
+    unseen = () if procedure.supposed is None else _was_applied(procedure.supposed, sight)
+    expected, found = moved_residents(procedure.residents, done), residents_of(sight.contents, procedure.residents)
+    targets = {node for effect in procedure.outcome for node in {*words(effect.after)} - {*words(effect.before)}}
     differences = [
         work.LeafDifference(f"node/{name}", ("instances",), list(names), list(found[name]))
         for name, names in expected.items()
@@ -77,7 +78,7 @@ def suppositions_hold(
     why = "offline, drained or not vm_capable"
     differences += [work.LeafDifference(f"node/{name}", (), "usable", why) for name in unusable]
     begun = "the cluster has changed since the last run; no further step was begun"
-    refuse_differences(differences, begun if done else _CHANGED.format(plan.noun), plan.noun)
+    refuse_differences(differences, begun if done else _CHANGED.format(procedure.noun), procedure.noun)
     return tuple(f"{what} cannot be read this way; assumed to be as the remedy supposes" for what in unseen)
 
 
@@ -96,19 +97,20 @@ def _was_applied(supposed: Supposed, sight: work.Sight) -> tuple[str, ...]:
     raise RefusedError(message, differences=look.differences, hint=hint)
 
 
-def nothing_done(plan: Procedure, runner: Runner, state: ClusterState) -> tuple[str, ...]:
-    """Return notes on a cluster that is as `plan` saw it, and where none of its jobs waits or runs.
+def check_untouched(procedure: Procedure, runner: Runner, state: ClusterState) -> tuple[str, ...]:
+    """Check that a cluster is as `procedure` saw it, and that none of its jobs waits or runs.
 
-    Raise RefusedError for any other: after a change, or a job whose journal must be somewhere else.
+    Return notes on what cannot be compared. Raise RefusedError after a change, or for a job whose journal must be
+    somewhere else.
     """
-    differences, notes = work.compare_plan(plan, work.Sight.of(state, instances=plan.moves_instances), (), {})
-    refuse_differences(differences, _CHANGED.format(plan.noun), plan.noun)
-    for job in runner.marked_jobs(journals.mark_start(plan.digest, "")):
+    differences, notes = work.compare_plan(procedure, work.Sight.of(state, instances=procedure.moves_instances), (), {})
+    refuse_differences(differences, _CHANGED.format(procedure.noun), procedure.noun)
+    for job in runner.marked_jobs(journals.mark_start(procedure.digest, "")):
         if job.pending:
             options = f"{argument('resume')}, {argument('journal_file')} FILE"
             way = f"continue with the journal of the run that began it ({options})"
-            hint = f"{way}, or wait for its end and make a fresh {plan.noun}"
-            raise RefusedError(f"job {job.number} of this {plan.noun} is under way; nothing was done", hint=hint)
+            hint = f"{way}, or wait for its end and make a fresh {procedure.noun}"
+            raise RefusedError(f"job {job.number} of this {procedure.noun} is under way; nothing was done", hint=hint)
     return tuple(notes)
 
 
@@ -134,18 +136,19 @@ def guards_now(plan: Plan, state: ClusterState, tell: Tell = silent, *, begun: b
     return tuple(verdicts)
 
 
-def can_be_carried(
-    plan: Procedure, runner: Runner, direction: journals.Direction, history: journals.RunHistory | None
+def check_route(
+    procedure: Procedure, runner: Runner, direction: journals.Direction, history: journals.RunHistory | None
 ) -> None:
     """Raise GpolicyError if a step that is left cannot go the chosen way, before anything begins."""
-    attempts = history.attempts if history is not None and history.plan_digest == plan.digest else {}
-    tasks = work.forward(plan) if direction is journals.Direction.APPLY else work.backward(plan, set(attempts))
+    attempts = history.attempts if history is not None and history.plan_digest == procedure.digest else {}
+    back = direction is journals.Direction.ROLLBACK
+    tasks = work.backward(procedure, set(attempts)) if back else work.forward(procedure)
     if stuck := [task for task in work.left_of(tasks, attempts) if not task.carried_by(runner.route)]:
         what = "; ".join(f"step {task.key} ({task.title})" for task in stuck)
         other = "local: or ssh://" if runner.route == "rapi" else "rapi://"
-        without = ", or take this out of the policy" if isinstance(plan, Plan) else ""
+        without = ", or take this out of the policy" if isinstance(procedure, Plan) else ""
         message = f"{runner.destination} cannot carry {what}; nothing was done"
-        raise GpolicyError(message, hint=f"apply the {plan.noun} through {other}{without}")
+        raise GpolicyError(message, hint=f"apply the {procedure.noun} through {other}{without}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,39 +186,39 @@ class PlanRun(Carrier):
 
         Return None without consent. Raise RefusedError with nothing done, or CarryingError half-way.
         """
-        right_cluster(self.plan, state)
+        check_cluster(self.procedure, state)  # again: this look is under the lock
         self._journal_id = secrets.token_hex(4) if self.history is None else self.history.id
         if self.history is None:
-            return self._first(state)
+            return self._run_first(state)
         if self.direction is journals.Direction.ROLLBACK:
-            return self._back(state, self.history)
-        return self._further(state, self.history)
+            return self._roll_back(state, self.history)
+        return self._resume(state, self.history)
 
-    # --- the first run ---------------------------------------------------------------------------------------------
-
-    def _first(self, state: ClusterState) -> work.FinalLook | None:
-        sight = work.Sight.of(state, instances=self.plan.moves_instances)
-        notes = (*suppositions_hold(self.plan, state, sight), *nothing_done(self.plan, self.runner, state))
+    def _run_first(self, state: ClusterState) -> work.FinalLook | None:
+        """Run all steps, if the cluster is as the procedure saw it."""
+        sight = work.Sight.of(state, instances=self.procedure.moves_instances)
+        notes = [*check_suppositions(self.procedure, state, sight)]
+        notes += check_untouched(self.procedure, self.runner, state)
         guards = self._judge_guards(state)
-        tasks = work.forward(self.plan)
-        other = work.elsewhere(self.plan, state) if isinstance(self.plan, Plan) else None
+        tasks = work.forward(self.procedure)
+        other = work.note_other_changes(self.procedure, state) if isinstance(self.procedure, Plan) else None
         unknown = unknown_release(state.software_version)
-        if self.plan.cluster_uuid is None and state.cluster.identity.uuid is not None:
-            notes = (*notes, f"the {self.plan.noun} holds no UUID: only the name says that this is the right cluster")
-        notes = (*notes, *filter(None, (unknown, other)))
-        if not self.agree(Intention(journals.Direction.APPLY, tuple(tasks), notes=notes, guards=guards)):
+        if self.procedure.cluster_uuid is None and state.cluster.identity.uuid is not None:
+            noun = self.procedure.noun
+            notes.append(f"the {noun} holds no UUID: only the name says that this is the right cluster")
+        notes += filter(None, (unknown, other))
+        if not self.agree(Intention(journals.Direction.APPLY, tuple(tasks), notes=tuple(notes), guards=guards)):
             return None
         with self._writing(state):
             self.carry(tasks)
-            return work.judge_outcome(self.plan.outcome, self.last_look())
+            return work.judge_outcome(self.procedure.outcome, self.take_last_sight())
 
-    # --- going on --------------------------------------------------------------------------------------------------
-
-    def _further(self, state: ClusterState, history: journals.RunHistory) -> work.FinalLook | None:
+    def _resume(self, state: ClusterState, history: journals.RunHistory) -> work.FinalLook | None:
+        """Find out what earlier runs did, and run the steps that are left."""
         if history.direction is journals.Direction.ROLLBACK:
-            hint = f"continue with {argument('rollback')}, or make a fresh {self.plan.noun}"
-            raise RequestError(f"a rollback of this {self.plan.noun} has begun", hint=hint)
-        tasks = work.forward(self.plan)
+            hint = f"continue with {argument('rollback')}, or make a fresh {self.procedure.noun}"
+            raise RequestError(f"a rollback of this {self.procedure.noun} has begun", hint=hint)
+        tasks = work.forward(self.procedure)
         open_tasks = work.left_of(tasks, history.attempts)
         guards = self._judge_guards(state) if open_tasks else ()
         if not self.agree(replace(self._intention(tasks, open_tasks), guards=guards)):
@@ -223,14 +226,14 @@ class PlanRun(Carrier):
         with self._writing(state):
             settled = self._settle(tasks, history)
             done = settled.all_effects(tasks)
-            differences, _ = work.compare_plan(self.plan, self.known, done, settled.serials)
+            differences, _ = work.compare_plan(self.procedure, self.known, done, settled.serials)
             why = "the cluster has changed since the last run; no further step was begun"
-            refuse_differences(differences, why, self.plan.noun)
+            refuse_differences(differences, why, self.procedure.noun)
             left = [task for task in tasks if task.key not in settled.done]
             if left:
-                suppositions_hold(self.plan, state, self.known, done)
+                check_suppositions(self.procedure, state, self.known, done)
             self.carry(left, first=len(tasks) - len(left) + 1, count=len(tasks))
-            return work.judge_outcome(self.plan.outcome, self.last_look())
+            return work.judge_outcome(self.procedure.outcome, self.take_last_sight())
 
     def _intention(self, tasks: Sequence[work.Task], left: Sequence[work.Task], lost: Sequence[str] = ()) -> Intention:
         keys = {task.key for task in left}
@@ -264,69 +267,62 @@ class PlanRun(Carrier):
                     self.note(f"step {task.key} ({task.title}) had begun: asking Ganeti what became of it")
                     outcome = self.resolve(task, attempt.mark, attempt.job, JobOutcome(JobResult.UNKNOWN))
                     if self._was_done(task, outcome):
-                        self.found_done(task)
+                        self.record_done(task)
                         settled.done.add(task.key)
                         settled.effects[task.key] = task.command.effects
                     else:
-                        settled.effects[task.key] = self.found_failed(task, outcome, self.known)
+                        settled.effects[task.key] = self.record_failed(task, outcome, self.known)
                     if outcome.job is not None or task.key in settled.done:  # else what has changed may not be ours
                         settled.serials.update(written_serials(task, self.known))
         return settled
 
     def _was_done(self, task: work.Task, outcome: JobOutcome) -> bool:
         """Return whether a step that had begun is done. Raise CarryingError if nobody can tell."""
-        if outcome.result is JobResult.SUCCESS:
-            self.known = self.look(task, outcome)
-            decision = work.decide_by_looking(task, self.known)
-            seen = [effect for effect in task.command.effects if self.known.shows(effect.object, effect.path)]
-            return decision is work.Decision.SKIP or not seen
-        self.known = self.glance()
-        decision = work.decide_by_looking(task, self.known)
-        if decision is work.Decision.REFUSE:
+        succeeded = outcome.result is JobResult.SUCCESS
+        self.known = self.await_effects(task, outcome) if succeeded else self.take_sight()
+        is_done = work.is_done(task, self.known, succeeded=succeeded)
+        if not is_done and not succeeded and not work.may_run(task, self.known):
             half = f"step {task.key} ({task.title}) is half done, and cannot be run again"
-            raise CarryingError(half, hint=f"look at the cluster, then make a fresh {self.plan.noun}")
-        return decision is work.Decision.SKIP
+            raise CarryingError(half, hint=f"look at the cluster, then make a fresh {self.procedure.noun}")
+        return is_done
 
-    # --- taking back -----------------------------------------------------------------------------------------------
-
-    def _back(self, state: ClusterState, history: journals.RunHistory) -> work.FinalLook | None:
-        tasks = [task for task in work.forward(self.plan) if task.key in history.attempts]
+    def _roll_back(self, state: ClusterState, history: journals.RunHistory) -> work.FinalLook | None:
+        """Find out what earlier runs did, and undo it."""
+        tasks = [task for task in work.forward(self.procedure) if task.key in history.attempts]
         tried = {task.step for task in tasks}
-        undo = work.backward(self.plan, tried)
-        lost = [text for step in self.plan.steps if step.id in tried for text in step.lost]
+        undo = work.backward(self.procedure, tried)
+        lost = [text for step in self.procedure.steps if step.id in tried for text in step.lost]
         if not self.agree(self._intention(undo, work.left_of(undo, history.attempts), lost)):
             return None
         with self._writing(state):
             settled = self._settle([*tasks, *undo], history)
             done = settled.all_effects([*tasks, *undo])
-            differences, _ = work.compare_plan(self.plan, self.known, done, settled.serials)
+            differences, _ = work.compare_plan(self.procedure, self.known, done, settled.serials)
             # what steps that never began were to change is not ours, whatever its value is now
-            ours = written([effect for task in (*tasks, *undo) for effect in task.command.effects])
-            mine = [item for item in differences if item.object in ours]
+            our_objects = written([effect for task in (*tasks, *undo) for effect in task.command.effects])
+            our_differences = [item for item in differences if item.object in our_objects]
             why = "the cluster has changed since the last run; nothing was taken back"
-            refuse_differences(mine, why, self.plan.noun)
+            refuse_differences(our_differences, why, self.procedure.noun)
             for item in differences:
                 self.note(f"changed by somebody else, and left alone: {told(item)}")
             waiting = [task for task in undo if task.key not in settled.done]
             left = [task for task in waiting if task.step in settled.done or settled.is_partly_done(task, self.known)]
             self.carry(left)
             everything = [*done, *(effect for task in left for effect in task.command.effects)]
-            return work.judge_restored(self.plan, self.last_look(), everything)
-
-    # --- what all have in common -----------------------------------------------------------------------------------
+            return work.judge_restored(self.procedure, self.take_last_sight(), everything)
 
     def _judge_guards(self, state: ClusterState) -> tuple[GuardResult, ...]:
-        if not isinstance(self.plan, Plan):
+        if not isinstance(self.procedure, Plan):
             return ()
         with self.judging() as tell:
-            return guards_now(self.plan, state, tell, begun=self.history is not None)
+            return guards_now(self.procedure, state, tell, begun=self.history is not None)
 
     @contextmanager
     def _writing(self, state: ClusterState) -> Iterator[None]:
         """Begin a run on the cluster that `state` shows in the journal; write down how it ended, whatever ends it."""
-        self.mark = journals.mark_start(self.plan.digest, self._journal_id)
+        self.mark = journals.mark_start(self.procedure.digest, self._journal_id)
         self.cluster = work.ClusterIdentity(state.name, state.cluster.identity.uuid)
-        self.known = work.Sight.of(state, instances=self.plan.moves_instances)
+        self.known = work.Sight.of(state, instances=self.procedure.moves_instances)
         end = None if self.history is None else self.history.end
         self.journal = journals.begin_run(self.journal_file, end, RUN_BEGUN, self)
         try:
@@ -348,11 +344,11 @@ RUN_BEGUN: Final = journals.begin_event(
     journals.JOURNAL_FILE,
     "journal direction resumed plan_digest signer cluster destination steps",
     journal=Key({"type": "string", "pattern": "^[0-9a-f]{8}$"}, "_journal_id"),
-    plan_digest=Key(DIGEST, "plan.digest"),
-    signer="plan.signer",
-    cluster="plan.cluster",
+    plan_digest=Key(DIGEST, "procedure.digest"),
+    signer="procedure.signer",
+    cluster="procedure.cluster",
     destination="runner.destination",
-    steps=Key(LENGTH, "plan.steps"),
+    steps=Key(LENGTH, "procedure.steps"),
 )
 JOURNAL_DOCUMENT: Final = Document(
     "One line of the journal of gpolicy apply", journals.LINE, (RUN_BEGUN, *journals.STEP_EVENTS, journals.END)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 
 from gpolicy.apply.journals import Fate, StepAttempt
 from gpolicy.cluster.state import HIDDEN_BY_RAPI, ClusterState, Identity, Unreadable
@@ -93,28 +92,30 @@ class LeafDifference:
 
 
 def compare_plan(
-    plan: Procedure, sight: Sight, done: Sequence[Effect], serials: Mapping[str, int]
+    procedure: Procedure, sight: Sight, done: Sequence[Effect], serials: Mapping[str, int]
 ) -> tuple[list[LeafDifference], list[str]]:
-    """Return how the objects that `plan` touches differ from what it saw, after its effects `done`.
+    """Return how the objects that `procedure` touches differ from what it saw, after its effects `done`.
 
     Return also, in words, what could not be compared or does not matter.
     `serials` are numbers that were seen after our own steps. They count only where a value that the plan touches
     cannot be read: Ganeti raises them on writes that change nothing, too.
     """
-    before = {name: serials.get(name, item.identity.serial_no) for name, item in plan.observed.items()}
-    found, notes = by_serial((effect for step in plan.steps for effect in step.command.effects), sight, before)
-    return [*compare_objects(plan, sight, done), *found], notes
+    before = {name: serials.get(name, item.identity.serial_no) for name, item in procedure.observed.items()}
+    found, notes = by_serial((effect for step in procedure.steps for effect in step.command.effects), sight, before)
+    return [*compare_objects(procedure, sight, done), *found], notes
 
 
-def compare_objects(plan: Procedure, sight: Sight, done: Sequence[Effect]) -> list[LeafDifference]:
-    """Return, leaf by leaf, how the objects that `plan` touches differ from what it saw, after its effects `done`."""
-    expected = carried_out(done, {name: dict(item.values) for name, item in plan.observed.items()})
-    found = compare_contents(expected, expected, sight.contents, (*plan.gaps, *sight.gaps), done)
+def compare_objects(procedure: Procedure, sight: Sight, done: Sequence[Effect]) -> list[LeafDifference]:
+    """Return, leaf by leaf, how objects that `procedure` touches differ from what it saw, after its effects `done`."""
+    expected = carried_out(done, {name: dict(item.values) for name, item in procedure.observed.items()})
+    found = compare_contents(expected, expected, sight.contents, (*procedure.gaps, *sight.gaps), done)
     renamed = {effect.object for effect in done if effect.path == NAME}
-    names = (effect.after for step in plan.steps for effect in step.command.effects if effect.path == NAME)
+    names = (effect.after for step in procedure.steps for effect in step.command.effects if effect.path == NAME)
     made = {f"group/{name}": None for name in names if name is not None}
-    there = [name for name in made if name in sight.contents and name not in expected and name not in plan.observed]
-    return [*found, *map(appeared, there), *_other_objects(plan, sight, renamed)]
+    there = [
+        name for name in made if name in sight.contents and name not in expected and name not in procedure.observed
+    ]
+    return [*found, *map(appeared, there), *_other_objects(procedure, sight, renamed)]
 
 
 def compare_contents(
@@ -163,11 +164,11 @@ def path_text(path: Path) -> str:
     return f"tags {path[1]}" if path[:1] == TAGS and len(path) > 1 else ".".join(path)
 
 
-def _other_objects(plan: Procedure, sight: Sight, renamed: set[str]) -> list[LeafDifference]:
-    """Return objects that have the name of one that the plan saw, and are another."""
+def _other_objects(procedure: Procedure, sight: Sight, renamed: set[str]) -> list[LeafDifference]:
+    """Return objects that have the name of one that the procedure saw, and are another."""
     return [
         LeafDifference(name, ("uuid",), item.identity.uuid, sight.identities[name].uuid)
-        for name, item in plan.observed.items()
+        for name, item in procedure.observed.items()
         if name in sight.identities
         and name not in renamed
         and None not in (item.identity.uuid, sight.identities[name].uuid)
@@ -203,7 +204,7 @@ def by_serial(
     return found, notes
 
 
-def elsewhere(plan: Plan, state: ClusterState) -> str | None:
+def note_other_changes(plan: Plan, state: ClusterState) -> str | None:
     """Return a note when the cluster has changed in what the plan does not touch, or when nobody can tell."""
     gaps = set(state.unreadable)
     if gaps <= set(plan.gaps):
@@ -248,14 +249,14 @@ def judge_outcome(effects: Iterable[Effect], sight: Sight) -> FinalLook:
     return FinalLook(tuple(differences), tuple(unseen))
 
 
-def judge_restored(plan: Procedure, sight: Sight, effects: Sequence[Effect]) -> FinalLook:
+def judge_restored(procedure: Procedure, sight: Sight, effects: Sequence[Effect]) -> FinalLook:
     """Compare the objects of what was rolled back with what they were; `effects` are those of both ways.
 
     Values that no command can restore are left out; the steps name them.
     """
     hidden = (effect for effect in effects if not sight.shows(effect.object, effect.path))
     unseen = dict.fromkeys(f"{effect.object} {path_text(effect.path)}" for effect in hidden)
-    return FinalLook(tuple(compare_objects(plan, sight, effects)), tuple(unseen))
+    return FinalLook(tuple(compare_objects(procedure, sight, effects)), tuple(unseen))
 
 
 _ONCE = frozenset({"add", "rename", "remove", "remove-tags"})
@@ -285,27 +286,19 @@ class Task:
         return (self.command.argv if route is Route.ARGV else self.command.rapi) is not None
 
 
-def forward(plan: Procedure) -> list[Task]:
-    """Return the tasks that carry `plan` out."""
-    return [Task(step.id, step.id, step.title, step.command) for step in plan.steps]
+def forward(procedure: Procedure) -> list[Task]:
+    """Return the tasks that carry `procedure` out."""
+    return [Task(step.id, step.id, step.title, step.command) for step in procedure.steps]
 
 
-def backward(plan: Procedure, steps: Collection[str]) -> list[Task]:
+def backward(procedure: Procedure, steps: Collection[str]) -> list[Task]:
     """Return the tasks that undo those of `steps`."""
     return [
         Task(f"{step.id}-undo-{number}", step.id, f"undo step {step.id}: {step.title}", command)
-        for step in ways_back(plan.steps)
+        for step in ways_back(procedure.steps)
         if step.id in steps
         for number, command in enumerate(step.inverse.commands, start=1)
     ]
-
-
-class Decision(StrEnum):
-    """The decision about a step."""
-
-    RUN = "run"
-    SKIP = "skip"  # it was done
-    REFUSE = "refuse"  # nobody knows whether it was done, and it must not be done twice
 
 
 def left_of(tasks: Iterable[Task], attempts: Mapping[str, StepAttempt]) -> list[Task]:
@@ -313,14 +306,18 @@ def left_of(tasks: Iterable[Task], attempts: Mapping[str, StepAttempt]) -> list[
     return [task for task in tasks if task.key not in attempts or attempts[task.key].fate is not Fate.DONE]
 
 
-def decide_by_looking(task: Task, sight: Sight) -> Decision:
-    """Return what to do with a step that may have been done, and that has no running job."""
-    match seen_progress(task.command.effects, sight):
-        case Progress.DONE:
-            return Decision.SKIP
-        case Progress.NOT_BEGUN:
-            return Decision.RUN
-    return Decision.RUN if task.repeatable else Decision.REFUSE  # partly done, or not to be seen
+def is_done(task: Task, sight: Sight, *, succeeded: bool = False) -> bool:
+    """Return whether a step is done: a look misses none of its effects, and shows some of those that change a leaf.
+
+    Of a step whose job has `succeeded`, the look need not show any.
+    """
+    effects = task.command.effects
+    return not effects_missing(effects, sight) and (succeeded or seen_progress(effects, sight) is not None)
+
+
+def may_run(task: Task, sight: Sight) -> bool:
+    """Return whether a step that is not done, and has no running job, may run: it is harmless, or has not begun."""
+    return task.repeatable or seen_progress(task.command.effects, sight) is Progress.NOT_BEGUN
 
 
 def seen_progress(effects: Iterable[Effect], sight: Sight) -> Progress | None:

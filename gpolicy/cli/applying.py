@@ -20,7 +20,7 @@ from gpolicy.plan.step import Procedure
 from gpolicy.printable import Painter, Tone, as_text, count
 from gpolicy.remedy.saved_remedy import read_procedure
 from gpolicy.report.values_text import value_text
-from gpolicy.use_cases.carrying_out import ApplyRequest, apply_plan, runner_for
+from gpolicy.use_cases.carrying_out import ApplyRequest, apply_plan, check_guards, runner_for
 
 
 def apply(request: ApplyRequest, *, yes: bool) -> int:
@@ -28,7 +28,8 @@ def apply(request: ApplyRequest, *, yes: bool) -> int:
     plan = read_procedure(request.plan, request.signers)
     stop = StopRequests()
     signals = Signals(stop, tell_signal)
-    runner = runner_for(request, plan, stop)
+    runner = runner_for(request, stop)
+    check_guards(request, plan)  # a missing terminal is told after it
     if not yes and not can_ask():
         raise UsageError("there is no terminal to ask on", hint="give --yes to apply without being asked")
 

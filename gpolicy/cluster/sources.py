@@ -105,6 +105,8 @@ def read_state(src: str, options: SourceOptions | None = None) -> ClusterState:
     """Return the state that `src` names. Raise RequestError for an unknown scheme, and the errors of the source.
 
     The modules of a source are imported only when it is used.
+
+    For example, `read_state("snapshot:berlin.json").groups` are the groups of the cluster in a file.
     """
     options = options or SourceOptions()
     scheme, colon, rest = src.partition(":")

@@ -119,6 +119,11 @@ class LiveNode:
         """Whether it may get instances."""
         return self.is_measured and not self.drained
 
+    @property
+    def why_unusable(self) -> str:
+        """Why it may get no instances; empty if it may."""
+        return "offline" if self.offline else "drained" if self.drained else "" if self.vm_capable else "not vm_capable"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LiveDisk:

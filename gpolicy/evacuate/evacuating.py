@@ -354,7 +354,6 @@ class _Evacuation:
                 *not_tried(self.observed),
                 *aside({} if self.to_groups else self.unknown),
             ),
-            what_if=self.observed.supposed,
             unknown=self.unknown if self.to_groups else {},
             nodes_before=node_uses(self.observed, cluster_before.nodes.values()),
             nodes_after=node_uses(self.state, cluster_after.nodes.values()),

@@ -26,9 +26,9 @@ class EvacuationRequest:
 
     Instances stay in their group, unless a group is emptied or `targets` names other groups. With `mode` primary-only
     those leave that run on the nodes, with secondary-only those that are mirrored there. `ignore_soft_errors`: as
-    `gnt-node evacuate --ignore-soft-errors`, against exclusion tags, ratios and memory reserved for N+1. `declared`:
-    what hv_state and disk_state declare goes before measured figures, which no command of Ganeti does. `rate` is how
-    many MiB of disk a job copies a second.
+    `gnt-node evacuate --ignore-soft-errors`, against exclusion tags, ratios and memory reserved for N+1. With
+    `resource_model` what hv_state and disk_state declare goes before measured figures, which no command of Ganeti does.
+    `rate` is how many MiB of disk a job copies a second.
     """
 
     nodes: str | None = None

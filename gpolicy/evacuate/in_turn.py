@@ -84,7 +84,6 @@ def find_waves(
         halted_softly=softly,
         exhaustive=exhaustive,
         notes=(*basis_notes(loaded.settled, loaded.whole.cluster, resource_model=request.resource_model), *notes),
-        what_if=state.supposed,
         unknown=loaded.settled.unknown,
     )
 
@@ -235,11 +234,7 @@ def _begin_clearing(state: ClusterState, request: EvacuationRequest, old: Collec
         tags=LocationFacts(state, {}),
         running=frozenset(number for number, runs in up.items() if runs),
         pinned={item.index: why for item, instance in observed if (why := _why_pinned(item, instance))},
-        shut={
-            index: "offline" if node.offline else "drained" if node.drained else "not vm_capable"
-            for index, node in places
-            if not node.is_usable
-        },
+        shut={index: node.why_unusable for index, node in places if not node.is_usable},
         old=frozenset(old),
         force=request.ignore_soft_errors,
         stop=stop,

@@ -7,7 +7,7 @@ from functools import partial
 
 from gpolicy.allocator.cluster_data import Instance
 from gpolicy.allocator.merge import DESIRED_PREFIX, EXCLUSION_PREFIX, Cluster, tags_of
-from gpolicy.allocator.redundancy import settled
+from gpolicy.allocator.redundancy import numbered
 from gpolicy.allocator.request_options import NotGrantedError, RequestOptions
 from gpolicy.allocator.requests import Wanted, allocate, allocate_many
 from gpolicy.htools.hail import PREFIX, HailAnswer, HailRequest, names_of, parse_instance
@@ -66,7 +66,7 @@ def _allocate(
     # for one group or dedicated nodes, -S writes only the nodes of the chosen group
     narrow = wanted.group_name is not None or found.placement.lost is not None
     after = {index: node for index, node in nodes.items() if not narrow or node.facts.group == found.group}
-    after |= {node.index: settled(node, number) for node in found.placement.changed}
+    after |= {node.index: numbered(node, number) for node in found.placement.changed}
     table = {number: found.placement.instance, **instances}  # -S writes the new instance first
     placed = replace(cluster, nodes=after, instances=table)
     return HailAnswer(", ".join(found.messages), [*names_of(nodes, found.placement.nodes)], placed)

@@ -89,7 +89,7 @@ class AllocationVectors:
     @property
     def lost(self) -> tuple[int, ...]:
         """The lost-allocations vector; below 0 where more fit than before."""
-        return tuple(then - now for then, now in zip(self.before, self.after, strict=True))
+        return tuple(old - new for old, new in zip(self.before, self.after, strict=True))
 
 
 @dataclass(frozen=True, slots=True)

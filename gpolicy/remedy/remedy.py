@@ -143,7 +143,7 @@ def find_remedy(  # noqa: PLR0913 (one parameter a choice)
 ) -> RemedyReport:
     """Return what cures the cluster in `state`. `names` are those of the policy's sizes.
 
-    `beginning` is that of the state, where it is known already; else `declared` and `settled` are those of
+    `beginning` is that of the state, where it is known already; else `resource_model` and `settled` are those of
     `load_state`. The search ends after a `stop` (`RemedySearch` counts the work). `explain`: what is left has reasons,
     and sizes are looked for. With `want` the moves make room for wanted instances instead (`gpolicy.remedy.room`).
     Raise GpolicyError if figures of nodes are missing in all groups, RequestError if what is wanted makes no sense on
@@ -181,7 +181,6 @@ def find_remedy(  # noqa: PLR0913 (one parameter a choice)
         exhaustive=search.exhaustive,
         room=room,
         notes=(*state.notes, *grounds, *loaded.notes, *_unjudged(loaded), *_into_closed_groups(state, steps)),
-        what_if=state.supposed,
         limits=limits_in_force(state, NO_LIMITS),
         unknown=loaded.settled.unknown,
         nodes_before=node_uses(state, start.nodes.values()),
@@ -263,9 +262,6 @@ def _as_measured(step: Balanced, status: InstanceStatus) -> Balanced:
 
 def _names(nodes: Mapping[int, Node], *indices: int) -> tuple[str, ...]:
     return tuple(nodes[index].facts.name for index in indices if index != NO_NODE and index in nodes)
-
-
-# --- what is left ---------------------------------------------------------------------------------------------------
 
 
 def _objection(layout: Layout, move: InstanceMove, movers: Movers) -> str:
@@ -366,13 +362,13 @@ ENOUGH_WORK: Final = 6_000
 """The work of all searches together: about half a second."""
 
 
-def count_after_moves(report: CapacityReport, state: ClusterState, *, resource_model: bool) -> CapacityReport:
+def count_after_moves(report: CapacityReport, state: ClusterState, settled: Settled) -> CapacityReport:
     """Return `report` with what fits of each size after moves, and at most; the rest of a search is for the next size.
 
-    `state` and `declared` are those that it was made of. What hail refuses altogether, and what fits more often than
-    one may want, has neither.
+    `state`, under its limits, and `settled` are those that it was made of. What hail refuses altogether, and what fits
+    more often than one may want, has neither.
     """
-    beginning = begin_remedy(state, load_state(state, resource_model=resource_model))
+    beginning = begin_remedy(state, load_state(state, settled=settled))
     sizes = sum(len(item.specs) for item in report.groups)
     left, groups = ENOUGH_WORK, []
     for item in report.groups:

@@ -124,8 +124,6 @@ def _only(
     return here, {place: replace(instances[number], index=place) for number, place in places.items()}
 
 
-# --- how many could fit at most -------------------------------------------------------------------------------------
-
 ResourceVector = tuple[float, ...]
 """Memory and disk (MiB), virtual CPUs and spindles."""
 _NOTHING: Final[ResourceVector] = (0.0, 0.0, 0.0, 0.0)

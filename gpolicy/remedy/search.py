@@ -103,8 +103,6 @@ class RemedySearch:
         self.stop.spend(len(layout.instances) // 16)
         return Moves(steps, layout, self.movers.places.faults(layout))
 
-    # --- one move after the other --------------------------------------------------------------------------------
-
     def _improved(self, steps: tuple[Balanced, ...], layout: Layout) -> Iterator[Moves]:
         """Yield the list after each step, and at the end without what it does not need."""
         while chosen := self._single(layout) or self._pair(layout) or self._against_losses(layout):
@@ -193,8 +191,6 @@ class RemedySearch:
                 found.update((*node.primaries, *node.secondaries))
         return sorted(found - self.movers.fixed.keys())
 
-    # --- two moves ------------------------------------------------------------------------------------------------
-
     def _pair(self, layout: Layout) -> tuple[MoveTrial, ...]:
         """Return two safe moves that end something together: one that makes room or goes half-way, and one after it."""
         found: list[tuple[tuple[float, ...], MoveTrial, MoveTrial]] = []
@@ -247,8 +243,6 @@ class RemedySearch:
         there = (number for node in nodes for number in (*node.primaries, *node.secondaries))
         return [number for number in dict.fromkeys(there) if number not in {*self.movers.fixed, item.index}]
 
-    # --- losses of nodes ------------------------------------------------------------------------------------------
-
     def _against_losses(self, layout: Layout) -> tuple[MoveTrial, ...]:
         """Return a move after which fewer losses, or as many with fewer instances, cannot be absorbed; none if none."""
         homeless = layout.homeless
@@ -274,8 +268,6 @@ class RemedySearch:
                 if after < before and self.movers.is_safe(layout, trial):
                     return (trial,)
         return ()
-
-    # --- as hbal --------------------------------------------------------------------------------------------------
 
     def _as_hbal(self, best: Moves) -> Iterator[Moves]:
         """Yield lists that begin with hbal's moves in the groups where something is left."""
@@ -314,8 +306,6 @@ class RemedySearch:
             steps = (*steps, step_of(trial.move, layout))
             self.tell(f"{count(len(steps), 'move')} as hbal balances")
             yield self._moves(steps, layout)
-
-    # --- without what is not needed -------------------------------------------------------------------------------
 
     def _shortened(self, moves: Moves) -> Moves:
         """Return the moves without those that cure nothing, as far as the rest stays possible and safe."""

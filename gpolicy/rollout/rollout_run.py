@@ -16,7 +16,7 @@ from typing import Any, Final, Protocol
 
 from gpolicy.apply import journals
 from gpolicy.apply.jobs import FailedJob, Runner, StopRequests, pause
-from gpolicy.apply.plan_run import RefusedError, guards_now, right_cluster
+from gpolicy.apply.plan_run import RefusedError, check_cluster, guards_now
 from gpolicy.apply.work import Sight, judge_outcome, path_text
 from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import ExitCode, GpolicyError, RequestError, argument
@@ -200,7 +200,7 @@ def look_at(
     troubles: list[str] = []
     failed: list[FailedJob] = []
     try:
-        right_cluster(plan, state)
+        check_cluster(plan, state)
     except RefusedError as error:
         return LookResult((error.message,))
     for item in judge_outcome(plan.outcome, Sight.of(state)).differences:
@@ -329,8 +329,6 @@ class RolloutRun:
         failed = any(outcome.exit_code for outcome in self.outcomes.values())
         return failed or any(look.troubles for look in self.looks.values())
 
-    # --- forward and back ------------------------------------------------------------------------------------------
-
     def _forward(self, journal: journals.JournalFile) -> None:
         looked_at, known = set[str](), self.history
         unseen = set() if known is None else {*known.begun} - known.failed_jobs.keys()  # no look has told of them yet
@@ -402,8 +400,6 @@ class RolloutRun:
                 self.say(f"{cluster}:   note: {text}")
             found = {"troubles": look.troubles, "failed_jobs": look.failed_jobs}
             self._write(journal, LOOKED, {"cluster": cluster, **found})
-
-    # --- the journal -----------------------------------------------------------------------------------------------
 
     def _write(self, file: journals.JournalFile, event: Shape, value: Mapping[str, Any]) -> bool:
         """Write an event. If that fails, the clusters that run end their steps, and no other begins."""

@@ -88,7 +88,6 @@ def suggest(
         basis=settled.basis(node.name for node in state.nodes.values() if group in (None, node.group)),
         groups=tuple(found),
         passed_over=passed_over,
-        what_if=state.supposed,
         unknown={} if group else settled.unknown,
         limits=limits_in_force(observed, limits, group),
     )
@@ -155,19 +154,7 @@ class _SuggestionMaker:
 
         if self.request.real_mix:
             needs = needs_of(self.data, ground, local=template.local)
-            if not needs:
-                raise GpolicyError(
-                    f"group {name} has no instances to choose sizes by", hint=f"leave out {argument('real_mix')}"
-                )
-            mix = RealMix(kinds, ground, needs, filled_with, self.stop, self.tell)
-            best, exhaustive = mix.choices(self.request.divisors)
-            if not exhaustive:
-                notes.append("the search ended early, by --seconds or Ctrl-C: other sizes may leave less unused")
-            if not best and not exhaustive:
-                hint = f"give it longer: {argument('stop')}"
-                raise GpolicyError(f"group {name}: no sizes were compared in time", hint=hint)
-            if not best:
-                raise GpolicyError(f"group {name}: no part of its nodes holds one of its instances")
+            best = self._chosen_tiles(RealMix(kinds, ground, needs, filled_with, self.stop, self.tell), notes)
             tiles, choices = best[0][1], tuple(choice for choice, _ in best)
         found, policy = made_of(tiles)
         then, empty_then = under_policy(now, policy), under_policy(without_instances, policy)
@@ -211,7 +198,21 @@ class _SuggestionMaker:
         )
         return replace(made, document=document(made, self.request, self.state.read_from))
 
-    # --- capacity ------------------------------------------------------------------------------------------------
+    def _chosen_tiles(self, mix: RealMix, notes: list[str]) -> list[tuple[suggestion.Choice, Tiling]]:
+        """Return the sets of sizes that suit the instances of the group, the best first."""
+        group = f"group {self.data.groups[0].name}"
+        if not mix.needs:
+            hint = f"leave out {argument('real_mix')}"
+            raise GpolicyError(f"{group} has no instances to choose sizes by", hint=hint)
+        best, exhaustive = mix.choices(self.request.divisors)
+        if not exhaustive:
+            notes.append("the search ended early, by --seconds or Ctrl-C: other sizes may leave less unused")
+        if not best and not exhaustive:
+            hint = f"give it longer: {argument('stop')}"
+            raise GpolicyError(f"{group}: no sizes were compared in time", hint=hint)
+        if not best:
+            raise GpolicyError(f"{group}: no part of its nodes holds one of its instances")
+        return best
 
     def _mix(self, counted: CountedCluster, sizes: tuple[suggestion.Size, ...]) -> suggestion.Mix | None:
         if not self.request.mix:

@@ -8,8 +8,9 @@ from gpolicy.allocator.cluster_data import Disk
 from gpolicy.allocator.compiled_allocation import Budget
 from gpolicy.analysis.allocator_input import not_known
 from gpolicy.analysis.binding import Cause
-from gpolicy.analysis.capacity import load_to_count, tiered_run
+from gpolicy.analysis.capacity import tiered_run
 from gpolicy.analysis.counted_cluster import CountedCluster, Fit
+from gpolicy.analysis.loaded_state import load_state
 from gpolicy.analysis.losses import Loss
 from gpolicy.analysis.node_losses import GroupRedundancy, redundancy
 from gpolicy.analysis.node_resources import promised_volume, smallest_volume
@@ -18,7 +19,7 @@ from gpolicy.analysis.placing import place
 from gpolicy.analysis.shown_score import with_weights
 from gpolicy.analysis.size_words import PairNames, find_pair, pair_names, size_title
 from gpolicy.analysis.violations import AllowedSizes, PolicyViolation, allowed_sizes, verdict_on
-from gpolicy.analysis.wanted_instance import PlaceRequest, Unmade, of_pair, unmade
+from gpolicy.analysis.wanted_instance import PlaceRequest, Unmade, enabled_templates, of_pair, unmade, wanted_template
 from gpolicy.cluster.state import ClusterState, LiveInstance
 from gpolicy.cluster.terms import Limits, limited
 from gpolicy.findings import Located
@@ -299,9 +300,9 @@ def _cluster(
     hint = f"say `group:`, one of {', '.join(sorted({node.group for node in state.nodes.values()}))}"
     if limits.beyond_htools and group is None:
         raise CannotRunError("such limits apply to the nodes of one group: which one?", scenario.span, hint=hint)
-    template = question.template.value if question.template else None
-    state, declared = limited(state, limits), question.resource_model
-    loaded = load_to_count(state, group, template=template, resource_model=declared, weights=weights)
+    template = wanted_template(question.template.value, enabled_templates(state)) if question.template else None
+    state, by_model = limited(state, limits), question.resource_model
+    loaded = load_state(state, template=template, resource_model=by_model, group=group, weights=weights)
     if group is None and (loaded.settled.unknown or loaded.limits_differ):
         reason = "; ".join(not_known({name: why.reason for name, why in loaded.settled.unknown.items()}))
         raise CannotRunError(reason or "the groups have different limits", scenario.span, hint=hint)

@@ -12,7 +12,7 @@ from gpolicy.apply.job_runners import CommandRunner, open_runner
 from gpolicy.apply.jobs import Patience, Runner, StopRequests
 from gpolicy.apply.journals import Direction, clear_away, history_for, journal_path
 from gpolicy.apply.lock import local_lock, lock_directory, lock_name, remote_lock
-from gpolicy.apply.plan_run import Intention, PlanRun, can_be_carried, right_cluster
+from gpolicy.apply.plan_run import Intention, PlanRun, check_cluster, check_route
 from gpolicy.apply.work import FinalLook
 from gpolicy.cluster.master import SshMaster
 from gpolicy.cluster.sources import SourceOptions, read_state
@@ -55,12 +55,19 @@ class ApplyRequest:
         return Direction.ROLLBACK if self.rollback else Direction.APPLY
 
 
-def runner_for(request: ApplyRequest, plan: Procedure, stop: StopRequests) -> Runner:
-    """Return what carries a plan out, without connecting. Raise GpolicyError if a guard stops the plan."""
-    runner = open_runner(request.destination, request.options, Patience(job=request.job_timeout), stop)
-    if isinstance(plan, Plan) and not request.rollback:
-        check_safe(plan)
-    return runner
+def runner_for(request: ApplyRequest, stop: StopRequests) -> Runner:
+    """Return what carries a plan out, without connecting. Raise RequestError for an invalid destination."""
+    return open_runner(request.destination, request.options, _patience_of(request), stop)
+
+
+def _patience_of(request: ApplyRequest) -> Patience:
+    return Patience(job=request.job_timeout)
+
+
+def check_guards(request: ApplyRequest, procedure: Procedure) -> None:
+    """Raise GpolicyError if a guard of the plan's file stops it. None stops a remedy, or the way back."""
+    if isinstance(procedure, Plan) and not request.rollback:
+        check_safe(procedure)
 
 
 def apply_plan(
@@ -84,35 +91,36 @@ def apply_plan(
     For example, `apply_plan(ApplyRequest(plan=Path("plan.json"), destination="local:"), agree=lambda shown: True)`.
     """
     stop = stop or StopRequests()
-    plan = plan or read_procedure(request.plan, request.signers)
-    runner = runner or runner_for(request, plan, stop)
+    procedure = plan or read_procedure(request.plan, request.signers)
+    runner = runner or runner_for(request, stop)
+    check_guards(request, procedure)
     journal = request.journal_file
-    read_history = partial(history_for, plan, journal, resume=request.resume, rollback=request.rollback)
-    can_be_carried(plan, runner, request.direction, read_history())
+    read_history = partial(history_for, procedure, journal, resume=request.resume, rollback=request.rollback)
+    check_route(procedure, runner, request.direction, read_history())
     with working(f"reading {request.destination}"):
         first = runner.glance()
-    right_cluster(plan, first)
-    if not plan.steps:
+    check_cluster(procedure, first)
+    if not procedure.steps:
         return None
     with _locks(request, runner, first, warn) as lock_is_lost:
         history = read_history()  # as it is under the lock
-        if history is not None and history.plan_digest != plan.digest:
-            kept = clear_away(history, journal, runner, plan.noun)
-            warn(f"{journal} was the journal of an earlier {plan.noun}; it is kept as {kept.name}")
+        if history is not None and history.plan_digest != procedure.digest:
+            kept = clear_away(history, journal, runner, procedure.noun)
+            warn(f"{journal} was the journal of an earlier {procedure.noun}; it is kept as {kept.name}")
             history = None
         with working(f"reading {request.destination}"):
-            state = read_for(request, plan, runner)
+            state = read_for(request, procedure, runner)
         for note in state.notes:
             say(f"  note: {note}", Tone.PLAIN)
         run = PlanRun(
-            plan=plan,
+            procedure=procedure,
             runner=runner,
             journal_file=journal,
             say=say,
             agree=agree,
             direction=request.direction,
             history=history,
-            patience=Patience(job=request.job_timeout),
+            patience=_patience_of(request),
             stop=stop,
             lock_is_lost=lock_is_lost,
             judging=lambda: working("judging the guards on the cluster as it is now"),
@@ -120,9 +128,9 @@ def apply_plan(
         return run.go(state)
 
 
-def read_for(request: ApplyRequest, plan: Procedure, runner: Runner) -> ClusterState:
+def read_for(request: ApplyRequest, procedure: Procedure, runner: Runner) -> ClusterState:
     """Return the state of the cluster, with what its nodes measure if a guard needs that."""
-    if isinstance(plan, Plan) and measures_nodes(plan):
+    if isinstance(procedure, Plan) and measures_nodes(procedure):
         return read_state(request.destination, request.options)
     return runner.read()
 

@@ -70,9 +70,15 @@ class CheckedPolicy:
 
     def sound(self) -> Policy:
         """Return the policy. Raise PolicyError if it has an error."""
-        if self.errors:
-            raise PolicyError(self.errors, self.policy.files)
+        _refuse_errors(self.errors, self.policy.files)
         return self.policy
+
+
+def _refuse_errors(findings: Sequence[Finding], files: Files) -> None:
+    """Raise PolicyError if one of these findings is an error."""
+    errors = [finding for finding in findings if finding.severity is Severity.ERROR]
+    if errors:
+        raise PolicyError(errors, files)
 
 
 def check_policy(
@@ -149,8 +155,9 @@ def show_policy(checked: CheckedPolicy) -> EffectivePolicy:
 class OpenedCluster:
     """A cluster that questions are asked about. `names` are those of its sizes.
 
-    `limits` go before those of the policy. With `resource_model`, what hv_state and disk_state declare goes before
-    measured figures.
+    `limits` go before those of the policy where a question counts or places instances. Moves (a remedy, evacuations,
+    waves) keep those of the `state`; a supposed state has the `limits` already. With `resource_model`, what hv_state
+    and disk_state declare goes before measured figures.
     """
 
     state: ClusterState
@@ -184,20 +191,20 @@ def open_cluster(
     from gpolicy.analysis.size_words import PairNames, names_by_object, pair_names  # noqa: PLC0415
     from gpolicy.plan.prospect import prospect  # noqa: PLC0415
 
-    names = PairNames()
+    after, names = state, PairNames()
     if isinstance(policy, CheckedPolicy):
         made = prospect(policy.sound(), state, policy.desired_of(state))
-        replace(policy, findings=tuple(made.difference.findings)).sound()  # raises for what does not fit this cluster
-        state, names = made.after, pair_names(policy.policy, made.after)
+        _refuse_errors(made.difference.findings, policy.policy.files)  # what does not fit this cluster
+        after, names = made.after, pair_names(policy.policy, made.after)
     elif policy is not None:
-        state, names = _planned(state, policy, plan_file), names_by_object(policy.pair_names)
+        after, names = _planned(state, policy, plan_file), names_by_object(policy.pair_names)
     if what_if is not None:
         from gpolicy.what_if.supposing import suppose  # noqa: PLC0415 (few ask)
 
         with working("supposing what the options say"):
-            state = state if limits == NO_LIMITS else limited(state, limits)
-            state = suppose(state, what_if, names, resource_model=resource_model)
-    return OpenedCluster(state=state, names=names, limits=limits, resource_model=resource_model)
+            under_limits = after if limits == NO_LIMITS else limited(after, limits)
+            after = suppose(under_limits, what_if, names, resource_model=resource_model)
+    return OpenedCluster(state=after, names=names, limits=limits, resource_model=resource_model)
 
 
 def _planned(state: ClusterState, plan: gpolicy.Plan, file: Path) -> ClusterState:
@@ -214,6 +221,12 @@ def _planned(state: ClusterState, plan: gpolicy.Plan, file: Path) -> ClusterStat
         stops.append(f"the cluster has changed since {file} was made")
     supposed = (f"{file.name} applied, which is stopped now",) if plan.obstacles else ()
     return replace(after, notes=(*after.notes, *stops), supposed=(*after.supposed, *supposed))
+
+
+def _under_limits(cluster: OpenedCluster) -> tuple[ClusterState, Settled]:
+    """Return the state of a cluster, and what is known of it, under the limits of the question."""
+    known = cluster.settled
+    return limited(cluster.state, cluster.limits), replace(known, state=limited(known.state, cluster.limits))
 
 
 def count_capacity(
@@ -239,6 +252,7 @@ def count_capacity(
     from gpolicy.analysis.capacity import capacity  # noqa: PLC0415
 
     with working("counting what fits") as tell:
+        state, settled = _under_limits(cluster)
         report = capacity(
             cluster.state,
             group=group,
@@ -248,6 +262,7 @@ def count_capacity(
             weights=weights or WEIGHTS,
             resource_model=cluster.resource_model,
             other_values=other_values,
+            settled=settled,
             tell=tell,
         )
     if not after_moves:
@@ -255,8 +270,7 @@ def count_capacity(
     from gpolicy.remedy.remedy import count_after_moves  # noqa: PLC0415 (not all ask)
 
     with working("looking for moves that make room"):
-        state = limited(cluster.state, cluster.limits)
-        return count_after_moves(report, state, resource_model=cluster.resource_model)
+        return count_after_moves(report, state, settled)
 
 
 def forecast_capacity(
@@ -275,10 +289,10 @@ def forecast_capacity(
     from gpolicy.analysis.loaded_state import load_state  # noqa: PLC0415
     from gpolicy.growth.filling_up import forecast, read_history  # noqa: PLC0415
 
-    counted = limited(cluster.state, cluster.limits)
     with working("reading snapshots") as tell:
+        counted, settled = _under_limits(cluster)
         history = read_history(directory, state, {node.name: node.group for node in counted.nodes.values()}, at, tell)
-        return forecast(report, load_state(counted, resource_model=cluster.resource_model), history, at)
+        return forecast(report, load_state(counted, settled=settled), history, at)
 
 
 def place_instance(
@@ -306,10 +320,9 @@ def place_instance(
         if asked.nodes is not None:
             asked = replace(asked, nodes=tuple(full_name(node, cluster.state.nodes) for node in asked.nodes))
         asked = replace(asked, ignore_ipolicy=ignore_ipolicy, weights=weights or asked.weights)
-        names, limits, declared = cluster.names, cluster.limits, cluster.resource_model
-        known = cluster.settled
+        names, limits, by_model, known = cluster.names, cluster.limits, cluster.resource_model, cluster.settled
         return place(
-            cluster.state, asked, names=names, limits=limits, resource_model=declared, instead=True, settled=known
+            cluster.state, asked, names=names, limits=limits, resource_model=by_model, instead=True, settled=known
         )
 
 

@@ -17,7 +17,7 @@ from gpolicy.apply import journals
 from gpolicy.apply.carrying import ApplyError
 from gpolicy.apply.jobs import SharedStopRequests, Signals, StopRequests
 from gpolicy.apply.lock import local_lock, lock_directory, lock_name
-from gpolicy.apply.plan_run import Intention, RefusedError, nothing_done, right_cluster
+from gpolicy.apply.plan_run import Intention, RefusedError, check_cluster, check_untouched
 from gpolicy.apply.work import FinalLook
 from gpolicy.checking.settings_tables import settings_for
 from gpolicy.cluster.json_input import read_bytes
@@ -169,10 +169,10 @@ def preview_untouched(member: ClusterPlan, rollout: RolloutRequest) -> Preview:
     try:
         plan = member.read_plan()
         if plan.steps:
-            runner = runner_for(member.request, plan, StopRequests())
+            runner = runner_for(member.request, StopRequests())
             state = runner.read()
-            right_cluster(plan, state)
-            nothing_done(plan, runner, state)
+            check_cluster(plan, state)
+            check_untouched(plan, runner, state)
     except (GpolicyError, OSError) as error:
         return Preview(
             refusal=replace(outcome_of(error, rollout.words), hint="its journal is gone: look at the cluster")
@@ -202,7 +202,7 @@ def look_at_one(member: ClusterPlan, told: AbstractSet[int], rollout: RolloutReq
     """Look at the cluster after its plan: its changes, its policy, its guards, its jobs."""
     try:
         plan = member.read_plan()
-        runner = runner_for(member.request, plan, StopRequests())
+        runner = runner_for(member.request, StopRequests())
         with rollout.working(f"reading {member.request.destination}"):
             state = read_for(member.request, plan, runner)
         found = rollout_run.look_at(plan, runner, state, member.read_history(), told)

@@ -162,7 +162,6 @@ def count_until_full(
         binding=full,
         left_out=sum(sizes.values()) - sum(allowed.values()),
         policy_limit=_policy_limit(group, room, found, fill),
-        what_if=state.supposed,
         limits=limits_in_force(state, limits, group),
         nodes_before=node_uses(state, room.counted.initial.nodes.values(), group),
         nodes_after=node_uses(state, found.reached.nodes.values(), group),

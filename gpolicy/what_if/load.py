@@ -73,8 +73,8 @@ def restarted(
 ) -> ClusterState:
     """Return `state` with those of the `homeless` instances on shared storage on the nodes that hail gives them.
 
-    That is its evacuation of the nodes `lost`, when they are offline (`declared` is that of `settle`). In a group that
-    is not known all stay.
+    That is its evacuation of the nodes `lost`, when they are offline (`resource_model` is that of `settle`). In a
+    group that is not known all stay.
     """
     readable = [name for name in homeless if why_unreadable(state.instances[name]) is None]
     shared = [name for name in readable if DiskTemplate(state.instances[name].disk_template).externally_mirrored]

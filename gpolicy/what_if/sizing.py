@@ -170,7 +170,6 @@ def find_size(
         more=(*still, *[None] * (len(found.wanted) - len(still))),
         trials=len(search.known),
         exhaustive=exhaustive and complete,
-        what_if=state.supposed,
         limits=limits_in_force(state, limits, group),
         nodes_before=node_uses(state, search.trial((0,) * len(kinds)).room.counted.initial.nodes.values(), group),
         nodes_after=node_uses(state, found.reached.nodes.values(), group),

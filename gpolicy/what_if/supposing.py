@@ -229,8 +229,8 @@ def suppose(
 
     Nodes come, move and are upgraded; nodes go offline or are lost; instances and nodes go; at last instances come,
     each where the allocator places it, with as few disks as its spec allows, as capacity counts. `names` are those of
-    the policy's sizes; `declared` is that of `settle`. Raise RequestError for a supposition that is impossible,
-    GpolicyError where instances do not fit.
+    the policy's sizes; `resource_model` is that of `settle`. Raise RequestError for a supposition that is
+    impossible, GpolicyError where instances do not fit.
     """
     for step in _steps(what_if, names or PairNames(), resource_model=resource_model):
         state, said = step(state)

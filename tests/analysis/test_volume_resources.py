@@ -137,7 +137,7 @@ def test_the_notes_say_where_the_figures_are_from() -> None:
     assert promised == (
         "disk and spindles of n2 are worked out from the hardware that the policy promises, less what disks take"
     )
-    assert volume_notes(made, {}) == []
+    assert list(volume_notes(made, {})) == []
 
 
 @pytest.mark.parametrize(("terms", "notes"), [(VolumeTerms(), 0), (VolumeTerms(reserve=0.05), 1)])

@@ -208,7 +208,7 @@ def run(
 ) -> FinalLook | None:
     """PlanRun a plan: the first time, or further, as the journal says."""
     return PlanRun(
-        plan=plan,
+        procedure=plan,
         runner=runner,
         journal_file=journal,
         say=say or Quiet(),

@@ -16,7 +16,7 @@ from hypothesis import given, strategies as st
 from gpolicy.analysis.size_words import PairNames
 from gpolicy.apply.carrying import ApplyError, CarryingError
 from gpolicy.apply.journals import Direction
-from gpolicy.apply.plan_run import RefusedError, can_be_carried, suppositions_hold
+from gpolicy.apply.plan_run import RefusedError, check_route, check_suppositions
 from gpolicy.apply.work import Sight
 from gpolicy.cli.checking import checked_policy
 from gpolicy.cluster.rapi import CONFIGURATION_FIELDS, configuration_of
@@ -236,10 +236,10 @@ def test_nothing_moves_to_a_node_that_may_hold_nothing_any_more() -> None:
         state = ganeti.state()
         state = replace(state, nodes={**state.nodes, name: replace(state.nodes[name], drained=True)})
         if name in left:
-            assert suppositions_hold(remedy, state, Sight.of(state, instances=True)) == ()
+            assert check_suppositions(remedy, state, Sight.of(state, instances=True)) == ()
             continue
         with pytest.raises(RefusedError) as caught:
-            suppositions_hold(remedy, state, Sight.of(state, instances=True))
+            check_suppositions(remedy, state, Sight.of(state, instances=True))
         assert [(item.object, item.found) for item in caught.value.differences] == [
             (f"node/{name}", "offline, drained or not vm_capable")
         ]
@@ -291,7 +291,7 @@ def test_a_move_without_a_request_is_refused_before_the_first(tmp_path: Path) ->
     remedy = read(data)
     assert remedy.steps[0].title.endswith("; it is down while its disks are copied")
     with pytest.raises(GpolicyError, match="pretended: cannot carry step 1") as caught:
-        can_be_carried(remedy, ModelRunner(pretended()), Direction.APPLY, None)
+        check_route(remedy, ModelRunner(pretended()), Direction.APPLY, None)
     assert caught.value.hint == "apply the remedy through local: or ssh://"
     assert not isinstance(caught.value, ApplyError)
     assert report.steps

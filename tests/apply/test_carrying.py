@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from gpolicy.errors import ExitCode, RequestError
 from gpolicy.plan.built_in_guards import GuardResult, judge_again
 from gpolicy.plan.plan import Plan, UnsafePlanError, check_safe
 from gpolicy.plan.step import PlannedCommand
+from gpolicy.use_cases.carrying_out import ApplyRequest, apply_plan
 from tests.apply.model_runner import QUICK, Agreed, ModelRunner, Quiet, plan_for, run
 from tests.apply.pretend_ganeti import LOCKS_MOVED, UPDATED, Job, PretendGaneti, carry, fails, gone, half, lies, then
 from tests.plan.planned import policy_of
@@ -442,13 +444,14 @@ def test_a_rolled_back_plan_is_not_resumed(ganeti: PretendGaneti, tmp_path: Path
     assert len(ganeti.jobs) == count
 
 
-def test_an_unsafe_plan_is_refused(ganeti: PretendGaneti) -> None:
-    from dataclasses import replace
-
+def test_an_unsafe_plan_is_refused_whoever_opened_the_way_to_the_cluster(ganeti: PretendGaneti, tmp_path: Path) -> None:
     plan = wanted(ganeti)
     check_safe(plan)
+    unsafe = replace(plan, guards=(GuardResult("disks-stay", False, "why"),))
+    request = ApplyRequest(plan=tmp_path / "plan.json", destination="local:")
     with pytest.raises(UnsafePlanError, match="not safe: disks-stay: why"):
-        check_safe(replace(plan, guards=(GuardResult("disks-stay", False, "why"),)))
+        apply_plan(request, agree=lambda _: True, plan=unsafe, runner=ModelRunner(ganeti))
+    assert not ganeti.jobs
 
 
 @pytest.mark.parametrize("steps", [0, 1, 2])

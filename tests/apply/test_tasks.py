@@ -17,8 +17,10 @@ from gpolicy.apply.work import (
     effects_there,
     filled_in,
     forward,
+    is_done,
     judge_restored,
     left_of,
+    may_run,
     path_text,
 )
 from gpolicy.cluster.state import HIDDEN_BY_RAPI, ClusterState, Identity, Unreadable
@@ -169,3 +171,35 @@ def test_what_cannot_be_seen_of_a_step_that_has_not_begun_is_not_there() -> None
 def test_what_cannot_be_seen_of_a_step_that_has_begun_is_taken_for_there() -> None:
     assert effects_there(STEP, seen(MADE)) == [*STEP]
     assert effects_there([HIDDEN], seen(MADE)) == [HIDDEN]
+
+
+KEPT = Effect("cluster", RATIO, 2.0, 2.0)
+
+
+@pytest.mark.parametrize(
+    ("effects", "sight", "done", "believed"),
+    [
+        (STEP, seen(MADE), True, True),
+        (STEP, seen(), False, False),
+        ((HIDDEN,), seen(), False, True),  # only the job's own success says so
+        ((MADE, KEPT), seen(MADE, KEPT), True, True),
+        ((MADE, KEPT), seen(MADE, replace(KEPT, after=4.0)), False, False),  # somebody else has changed it
+    ],
+)
+def test_a_step_is_done_when_the_look_misses_none_of_its_effects(
+    effects: tuple[Effect, ...], sight: Sight, *, done: bool, believed: bool
+) -> None:
+    task = Task("1", "1", "title", PlannedCommand(argv=("gnt-group", "add", "gold"), effects=effects))
+    assert is_done(task, sight) is done
+    assert is_done(task, sight, succeeded=True) is believed
+
+
+@pytest.mark.parametrize(("effects", "may"), [((MADE,), False), ((), True)])
+def test_a_step_that_may_have_begun_runs_again_only_if_that_does_no_harm(
+    effects: tuple[Effect, ...], *, may: bool
+) -> None:
+    command = PlannedCommand(argv=("gnt-group", "add", "gold"), effects=(MADE, KEPT))
+    harmless = replace(command, argv=("gnt-group", "modify", "gold"))
+    sight = seen(*effects)
+    assert may_run(Task("1", "1", "title", command), sight) is may
+    assert may_run(Task("1", "1", "title", harmless), sight)

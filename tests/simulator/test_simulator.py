@@ -128,8 +128,8 @@ def all_is_well(*_: object) -> FinalLook:
 real_run = RapiRunner.run
 BROKEN: Final[dict[str, tuple[Any, str, Callable[..., Any], str, int]]] = {
     # what is broken, and how; what the simulator says, and a seed at which it does
-    "stops": (Carrier, "_may_begin", refuse_nothing, "was begun after", 21),
-    "looks": (Carrier, "_expect", refuse_nothing, "is begun although", 29),
+    "stops": (Carrier, "_check_may_begin", refuse_nothing, "was begun after", 21),
+    "looks": (Carrier, "_check_expected", refuse_nothing, "is begun although", 29),
     "identity": (ClusterIdentity, "other", refuse_nothing, "goes to another cluster", 79),
     "statuses": (job_runners.RapiRunner, "run", believe_statuses, "under way", 16),
     "requests": (job_runners.RapiRunner, "run", ask_for_more, "which it does not say", 0),

@@ -13,6 +13,7 @@ import pytest
 import gpolicy
 from gpolicy.analysis import allocator_input, loaded_state
 from gpolicy.checking import context
+from gpolicy.cluster.terms import limited
 from gpolicy.impact import comparison
 from gpolicy.plan import built_in_guards, diff, plan, prospect
 from gpolicy.resolve import desired
@@ -67,6 +68,28 @@ def test_an_instance_that_fits_nowhere_and_the_moves_for_it_convert_the_cluster_
     assert not gpolicy.place_instance(cluster, size.split()).ok
     assert gpolicy.find_remedy(cluster, want=f"1x {size}").room is not None
     assert counted == {"cluster_data": 1}
+
+
+def test_what_fits_what_fits_after_moves_and_when_it_is_full_convert_the_cluster_once(
+    counted: Counter[str], tmp_path: Path
+) -> None:
+    state = gpolicy.read_state(f"snapshot:{ROOT}/policies/two-groups.snapshot.json")
+    cluster = gpolicy.open_cluster(state, limits=gpolicy.Limits(max_node_failures=0))
+    report = gpolicy.count_capacity(cluster, after_moves=True)
+    assert any(spec.at_most for group in report.groups for spec in group.specs)
+    assert counted["cluster_data"] == 1
+    gpolicy.forecast_capacity(cluster, report, tmp_path, state=state, at="2026-01-01T00:00:00Z")
+    assert counted["cluster_data"] == 2  # the second time for what instances use today
+
+
+def test_what_is_known_of_a_cluster_counts_under_the_limits_of_the_question() -> None:
+    state = gpolicy.read_state(f"snapshot:{ROOT}/policies/two-groups.snapshot.json")
+    limits = gpolicy.Limits(max_node_failures=0)
+    cluster = gpolicy.open_cluster(state, limits=limits)
+    found = gpolicy.count_capacity(cluster, after_moves=True)
+    assert found.groups == gpolicy.count_capacity(gpolicy.open_cluster(limited(state, limits)), after_moves=True).groups
+    assert found.groups != gpolicy.count_capacity(gpolicy.open_cluster(state), after_moves=True).groups
+    assert all(group.limits == limits for group in found.groups)
 
 
 def test_limits_of_the_question_are_not_those_of_the_moves() -> None:
