@@ -18,6 +18,8 @@ from gpolicy.policy.model import Declared, NodeSetPolicy, ends, is_glob, matches
 
 _RANGE: Final = re.compile(r"\[([0-9])-([0-9])\]")
 _NUMBERS: Final = re.compile(r"\[[^][]*+\]|[\d*?]++")
+_SPAN_OF_NUMBERS: Final = re.compile(r"[\[{(]([0-9]{1,2})(?:-|:|\.\.)([0-9]{1,2})[\])}]")
+_ALTERNATIVES: Final = re.compile(r"\{([a-z0-9.-]++(?:,[a-z0-9.-]++)++)\}")
 ALL_THAT_COME: Final = re.compile("-9|[a-z]-[a-z]|!")
 """What makes a set of letters in a pattern about all nodes that come."""
 
@@ -71,6 +73,21 @@ def digits_meant(context: Context, entry: str) -> str:
     right = re.sub(r"[lI](?=\d)|(?<=[\d?])[lI]", "1", zeros)
     listed = (item.value for group in context.groups for item in group.nodes or ())
     return right if right != entry and any(share_nodes(right, item) for item in listed) else ""
+
+
+def expanded(pattern: str) -> list[str]:
+    """Return the patterns for numbers of several digits, and for the braces of a shell; none where there are none."""
+    numbers, words = _SPAN_OF_NUMBERS.search(pattern), _ALTERNATIVES.search(pattern)
+    found, parts = numbers or words, list[str]()
+    tens: dict[str, list[str]] = {}
+    for number in range(int(numbers[1]), int(numbers[2]) + 1) if numbers else ():
+        digits = str(number).zfill(len(numbers[1]) if numbers else 0)
+        tens.setdefault(digits[:-1], []).append(digits[-1])
+    parts += [f"{ten}[{last[0]}-{last[-1]}]" if len(last) > 1 else f"{ten}{last[0]}" for ten, last in tens.items()]
+    if words and not numbers:
+        letters = words[1].replace(",", "")
+        parts = [f"[{letters}]"] if len(letters) == words[1].count(",") + 1 else words[1].split(",")
+    return [f"{pattern[: found.start()]}{part}{pattern[found.end() :]}" for part in parts] if found else []
 
 
 def list_meant(context: Context, node: str, domain: str = "", had: Collection[str] = ()) -> ListSlip | None:
