@@ -6,6 +6,7 @@ import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from enum import IntEnum, auto
 from typing import Final, NamedTuple
 
 from gpolicy.checking.context import Context
@@ -90,6 +91,15 @@ def expanded(pattern: str) -> list[str]:
     return [f"{pattern[: found.start()]}{part}{pattern[found.end() :]}" for part in parts] if found else []
 
 
+class _Order(IntEnum):
+    """The order of lists that may be wrong about a node: the first counts."""
+
+    SET_AS_LONG_AS_OTHERS = auto()
+    """A node set that would have as many nodes as others."""
+    GROUP = auto()
+    OTHER_SET = auto()
+
+
 def list_meant(context: Context, node: str, domain: str = "", had: Collection[str] = ()) -> ListSlip | None:
     """Return whose list of nodes is most likely wrong about a node, its place, and the question what is meant.
 
@@ -104,34 +114,41 @@ def list_meant(context: Context, node: str, domain: str = "", had: Collection[st
         return owner.level is Level.GROUP or not domain or any(tag.value.startswith(f"{domain}:") for tag in tags)
 
     known = [owner for owner in owners.get(node, ()) if is_about(owner)]
-    sets = [owner for owner in known if owner.level is not Level.GROUP]
-    found = list[tuple[int, int, ListSlip]]()
-    counts = {
-        item.label: sum(len(written_out(entry.value) or ()) for entry in item.nodes)
-        for item in (context.policy.node_sets if known else ())
-        if item.nodes and is_about(item)
-    }
-    for owner, span, meant in beside.get(node, ()):
-        count = len(written_out(meant) or ())
-        is_short, is_group = matches(meant, node), owner.level is Level.GROUP
-        of_groups = len(known) > len(sets)
-        if is_group:
-            fits = (sets != [] and not of_groups) if is_short else sets == []
-        else:
-            fits = (of_groups and sets == []) if is_short else len(sets) > 1 or not of_groups
-        others = (item.nodes for item in context.policy.node_sets if item is not owner and is_about(item))
-        is_alike = any(len(written_out(entry.value) or ()) == count for entries in others for entry in entries)
-        if fits and is_about(owner):
-            found.append((1 if is_group else 0 if is_alike else 2, count, ListSlip(owner, span, f"is {meant} meant?")))
-    about = [item for item in context.policy.node_sets if item.label in counts]
-    few, *most = sorted(counts.values()) or [0]
-    homes = [item for item in about if any(tag.value in had for tag in item.tags or ())]
+    sets = [item for item in context.policy.node_sets if item.nodes and is_about(item)] if known else []
+    if exchanged := _exchanged(sets if domain else [], owners, node):
+        return exchanged
+    found = list[tuple[_Order, int, ListSlip]]()
+    for owner, span, pattern in beside.get(node, ()):
+        if is_about(owner) and _may_be_wrong(owner, known, is_short=matches(pattern, node)):
+            count = len(written_out(pattern) or ())
+            others = (entry for item in sets if item is not owner for entry in item.nodes)
+            order = _Order.GROUP if owner.level is Level.GROUP else _Order.OTHER_SET
+            if order is _Order.OTHER_SET and any(len(written_out(entry.value) or ()) == count for entry in others):
+                order = _Order.SET_AS_LONG_AS_OTHERS
+            found.append((order, count, ListSlip(owner, span, f"is {pattern} meant?")))
+    counts = [len(_written_out(item.nodes)) for item in sets]
+    few, *most = sorted(counts) or [0]
+    short = [item for item in sets if any(tag.value in had for tag in item.tags or ())]
     if {*most} == {few + 1} and len(most) >= (2 if found else 1):
-        homes += [item for item in about if counts[item.label] == few]
-    if known and not sets and homes:
-        found.append((0, few, ListSlip(homes[0], homes[0].document.value_span(("nodes",)), f"is {node} missing here?")))
-    exchanged = _exchanged(about if domain else [], owners, node)
-    return exchanged or (min(found, key=lambda item: item[:2])[2] if found else None)
+        short += [item for item, count in zip(sets, counts, strict=True) if count == few]
+    if short and all(owner.level is Level.GROUP for owner in known):
+        slip = ListSlip(short[0], short[0].document.value_span(("nodes",)), f"is {node} missing here?")
+        found.append((_Order.SET_AS_LONG_AS_OTHERS, few, slip))
+    return min(found, key=lambda item: item[:2])[2] if found else None
+
+
+def _may_be_wrong(owner: Declared, known: Sequence[Declared], *, is_short: bool) -> bool:
+    """Return whether a list may be one node too short, or too long, by who names the node."""
+    groups = sum(item.level is Level.GROUP for item in known)
+    sets = len(known) - groups
+    is_group = owner.level is Level.GROUP
+    if is_group and is_short:
+        return sets > 0 and groups == 0  # only node sets name it
+    if is_group:
+        return sets == 0  # no node set names it
+    if is_short:
+        return groups > 0 and sets == 0  # only groups name it
+    return sets > 1 or groups == 0  # several sets name it, or no group does
 
 
 def _exchanged(sets: list[NodeSetPolicy], nodes: Iterable[str], node: str) -> ListSlip | None:
@@ -158,8 +175,8 @@ def too_wide(context: Context, nodes: set[str], domain: str) -> ListSlip | None:
         for entry in owner.nodes:
             left, ranges = {*(written_out(entry.value) or ())} - nodes, _RANGE.findall(entry.value)
             first, last = map(int, ranges[0]) if len(ranges) == 1 and left else (1, 0)
-            ends = [(first, at) for at in range(first, last)] + [(at, last) for at in range(first + 1, last + 1)]
-            patterns = (_RANGE.sub(f"[{low}-{high}]", entry.value) for low, high in ends)
+            narrower = [(first, at) for at in range(first, last)] + [(at, last) for at in range(first + 1, last + 1)]
+            patterns = (_RANGE.sub(f"[{low}-{high}]", entry.value) for low, high in narrower)
             meant = next((pattern for pattern in patterns if {*(written_out(pattern) or ())} == left), "")
             found += [ListSlip(owner, entry.span, f"is {meant} meant?")] if meant else []
     return found[0] if len(found) == 1 else None
