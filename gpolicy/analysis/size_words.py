@@ -139,11 +139,6 @@ class _SizesOfGroup(NamedTuple):
     names: tuple[str, ...]
     pairs: Sequence[SpecPair]
 
-    @property
-    def words(self) -> str:
-        shown = zip(self.names, self.pairs, strict=True)
-        return ", ".join(f"{pair_title(called)} ({_size(pair)})" for called, pair in shown) or "none"
-
 
 def _unknown_size(
     name: str, state: ClusterState, group: str | None, groups: Sequence[_SizesOfGroup], elsewhere: Sequence[str]
@@ -163,7 +158,9 @@ def _unknown_size(
         return RequestError(message, hint=f"it is an instance; one more of its size is `{size}{disks}`")
     by_sizes: dict[str, list[str]] = {}
     for item in groups:
-        by_sizes.setdefault(item.words, []).append(item.group)
+        shown = zip(item.names, item.pairs, strict=True)
+        words = ", ".join(f"{pair_title(called)} ({_size(pair)})" for called, pair in shown)
+        by_sizes.setdefault(words or "none", []).append(item.group)
     there = [f"{', '.join(homes)}: {words}" for words, homes in by_sizes.items()]
     if not there:
         return RequestError(message)

@@ -181,44 +181,13 @@ def most_that_fit(layout: Layout, hail: Hail, fixed: Iterable[int]) -> int:
     return sum(_most_in_group(layout, hail, group, {*fixed}) for group in hail.usable)
 
 
-class _Taken(NamedTuple):
-    """What the instances of a layout take of the nodes of a group."""
-
-    moving: dict[int, Resources]  # by node, by those that may move
-    demand: Resources  # of all nodes, by those that may move and stay in the group
-    memory: int  # by all that run and stay in the group
-    tagged: dict[str, set[int]]  # the nodes with an exclusion tag of the wanted instance
-
-
 def _most_in_group(layout: Layout, hail: Hail, group: int, fixed: set[int]) -> int:
     online = {i: node for i, node in layout.nodes.items() if node.facts.group == group and not node.facts.offline}
-    usable = set(hail.usable[group])
-    taken = _taken(layout, hail, online, fixed)
-    free = {index: free_on(node, force=hail.rules.force) for index, node in online.items()}
-    holds = {index: _sum(taken.moving[index], Resources(*(max(0.0, each) for each in free[index]))) for index in online}
-    kinds = {online[index].facts.exclusive for index in usable}
-    need = use_of(hail.instance, exclusive=True in kinds)
-    if len(kinds) > 1:  # spindles count on some nodes only
-        need = need._replace(spindles=0)
-    whole = [_whole_instances(holds[index], need) for index in usable]
-    here, elsewhere = (_sum(*(holds[index] for index in nodes)) for nodes in (usable, online.keys() - usable))
-    bounds = [sum(map(min, whole)), *_by_amounts(here, elsewhere, taken.demand, need, mirrored=hail.mirrored)]
-    if hail.mirrored:  # each has its disks on two nodes
-        disks = [one.disk for one in whole]
-        bounds += [sum(disks) // 2, sum(disks) - max(disks)]
-    if hail.rules.failures and need.memory:
-        most = [node.instance_memory + max(0.0, free[index].memory) for index, node in online.items()]
-        stays = taken.memory - (_shut_memory(layout, group) if group in layout.unmirrored or not hail.mirrored else 0)
-        bounds.append((sum(most) - max(most) - stays) // need.memory)
-    others = len(online) - len(usable)
-    bounds += [len(usable) - max(0, len(nodes) - others) for nodes in taken.tagged.values()]
-    return max(0, int(min(bounds)))
-
-
-def _taken(layout: Layout, hail: Hail, online: Mapping[int, Node], fixed: set[int]) -> _Taken:
-    moving = dict.fromkeys(online, Resources())
-    memory, demand = 0, Resources()
-    tagged: dict[str, set[int]] = {tag: set() for tag in hail.instance.exclusion_tags if not hail.rules.force}
+    usable, force = set(hail.usable[group]), hail.rules.force
+    free = {index: free_on(node, force=force) for index, node in online.items()}
+    moving = dict.fromkeys(online, Resources())  # what instances that may move take of each node
+    demand, memory = Resources(), 0  # what those of them that stay in the group take together; memory of all that run
+    tagged: dict[str, set[int]] = {tag: set() for tag in hail.instance.exclusion_tags if not force}
     for number, item in layout.instances.items():
         own = [index for index in (item.primary, item.secondary) if index != NO_NODE]
         stays = not item.forthcoming and all(index in online for index in own)
@@ -230,7 +199,24 @@ def _taken(layout: Layout, hail: Hail, online: Mapping[int, Node], fixed: set[in
                 used = use_of(item, exclusive=online[index].facts.exclusive, primary=index == item.primary)
                 moving[index] = _sum(moving[index], used)
                 demand = _sum(demand, used) if stays else demand
-    return _Taken(moving, demand, memory, tagged)
+    holds = {index: _sum(moving[index], Resources(*(max(0.0, each) for each in free[index]))) for index in online}
+    kinds = {online[index].facts.exclusive for index in usable}
+    need = use_of(hail.instance, exclusive=True in kinds)
+    if len(kinds) > 1:  # spindles count on some nodes only
+        need = need._replace(spindles=0)
+    whole = [_whole_instances(holds[index], need) for index in usable]
+    here, elsewhere = (_sum(*(holds[index] for index in nodes)) for nodes in (usable, online.keys() - usable))
+    bounds = [sum(map(min, whole)), *_by_amounts(here, elsewhere, demand, need, mirrored=hail.mirrored)]
+    if hail.mirrored:  # each has its disks on two nodes
+        disks = [one.disk for one in whole]
+        bounds += [sum(disks) // 2, sum(disks) - max(disks)]
+    if hail.rules.failures and need.memory:
+        most = [node.instance_memory + max(0.0, free[index].memory) for index, node in online.items()]
+        stays_here = memory - (_shut_memory(layout, group) if group in layout.unmirrored or not hail.mirrored else 0)
+        bounds.append((sum(most) - max(most) - stays_here) // need.memory)
+    others = len(online) - len(usable)
+    bounds += [len(usable) - max(0, len(nodes) - others) for nodes in tagged.values()]
+    return max(0, int(min(bounds)))
 
 
 def _whole_instances(holds: Resources, need: Resources) -> Resources:
