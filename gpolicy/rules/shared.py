@@ -227,14 +227,14 @@ def unknown_group(context: Context, subject: Declared | str, group: Located[str]
     """
     if group.value in context.known_groups:
         return
-    where = "neither the policy nor the cluster has a" if context.state else "the policy has no"
-    message, hint = f"{who}{where} group {group.value!r}", "declare the group"
     if group.value in context.policy.groups:
         message, hint = f"{who}group {group.value!r} is to be removed", "name another group, or keep this one"
     elif new := context.old_names.get(group.value):
         message, hint = f"{who}group {group.value} is renamed to {new}", f"write {new}"
-    elif context.known_groups:
-        hint = did_you_mean_one_of(group.value, "groups", context.known_groups)
+    else:
+        known, lacks = context.known_groups, "neither the policy nor the cluster has a"
+        message = f"{who}{lacks if context.state else 'the policy has no'} group {group.value!r}"
+        hint = did_you_mean_one_of(group.value, "groups", known) if known else "declare the group"
     given = {item.name: item.document.value_span(("name",)) for item in context.groups}
     yield hit(subject, message, group.span, hint, _almost(context, group.value, given), missing=f"group {group.value}")
 
