@@ -6,7 +6,6 @@ import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from enum import IntEnum, auto
 from typing import Final, NamedTuple
 
 from gpolicy.checking.context import Context
@@ -23,6 +22,10 @@ _SPAN_OF_NUMBERS: Final = re.compile(r"[\[{(]([0-9]{1,2})(?:-|:|\.\.)([0-9]{1,2}
 _ALTERNATIVES: Final = re.compile(r"\{([a-z0-9.-]++(?:,[a-z0-9.-]++)++)\}")
 ALL_THAT_COME: Final = re.compile("-9|[a-z]-[a-z]|!")
 """What makes a set of letters in a pattern about all nodes that come."""
+
+
+_AS_LONG_AS_OTHERS, _GROUP, _OTHER_SET = range(3)
+"""The order of lists that may be wrong about a node: first a set that would have as many nodes as others."""
 
 
 class Beside(NamedTuple):
@@ -91,15 +94,6 @@ def expanded(pattern: str) -> list[str]:
     return [f"{pattern[: found.start()]}{part}{pattern[found.end() :]}" for part in parts] if found else []
 
 
-class _Order(IntEnum):
-    """The order of lists that may be wrong about a node: the first counts."""
-
-    SET_AS_LONG_AS_OTHERS = auto()
-    """A node set that would have as many nodes as others."""
-    GROUP = auto()
-    OTHER_SET = auto()
-
-
 def list_meant(context: Context, node: str, domain: str = "", had: Collection[str] = ()) -> ListSlip | None:
     """Return whose list of nodes is most likely wrong about a node, its place, and the question what is meant.
 
@@ -117,14 +111,13 @@ def list_meant(context: Context, node: str, domain: str = "", had: Collection[st
     sets = [item for item in context.policy.node_sets if item.nodes and is_about(item)] if known else []
     if exchanged := _exchanged(sets if domain else [], owners, node):
         return exchanged
-    found = list[tuple[_Order, int, ListSlip]]()
+    found = list[tuple[int, int, ListSlip]]()
     for owner, span, pattern in beside.get(node, ()):
         if is_about(owner) and _may_be_wrong(owner, known, is_short=matches(pattern, node)):
             count = len(written_out(pattern) or ())
             others = (entry for item in sets if item is not owner for entry in item.nodes)
-            order = _Order.GROUP if owner.level is Level.GROUP else _Order.OTHER_SET
-            if order is _Order.OTHER_SET and any(len(written_out(entry.value) or ()) == count for entry in others):
-                order = _Order.SET_AS_LONG_AS_OTHERS
+            is_alike = any(len(written_out(entry.value) or ()) == count for entry in others)
+            order = _GROUP if owner.level is Level.GROUP else _AS_LONG_AS_OTHERS if is_alike else _OTHER_SET
             found.append((order, count, ListSlip(owner, span, f"is {pattern} meant?")))
     counts = [len(_written_out(item.nodes)) for item in sets]
     few, *most = sorted(counts) or [0]
@@ -133,7 +126,7 @@ def list_meant(context: Context, node: str, domain: str = "", had: Collection[st
         short += [item for item, count in zip(sets, counts, strict=True) if count == few]
     if short and all(owner.level is Level.GROUP for owner in known):
         slip = ListSlip(short[0], short[0].document.value_span(("nodes",)), f"is {node} missing here?")
-        found.append((_Order.SET_AS_LONG_AS_OTHERS, few, slip))
+        found.append((_AS_LONG_AS_OTHERS, few, slip))
     return min(found, key=lambda item: item[:2])[2] if found else None
 
 

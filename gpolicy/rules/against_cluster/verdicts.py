@@ -21,6 +21,7 @@ from gpolicy.rules.tags.domains import sides
 if TYPE_CHECKING:
     from gpolicy.analysis.violations import ParameterBreach, PolicyViolation
     from gpolicy.checking.tags import Tag
+    from gpolicy.cluster.state import LiveInstance
     from gpolicy.impact.comparison import ViolationChange
     from gpolicy.impact.impact import LocationChange
     from gpolicy.plan.built_in_guards import GuardResult
@@ -144,15 +145,6 @@ def _above_ratios(context: Context, known: ViolationChange) -> Iterator[Hit]:
         yield hit(context.policy.groups.get(group, "cluster"), message, leaf.span if leaf else None, cure)
 
 
-class _Refusal(NamedTuple):
-    """An instance that would no longer conform to the policy of its group, and the sizes that it is nearest to."""
-
-    name: str
-    owner: Declared
-    after: PolicyViolation
-    nearest: Sequence[PolicyViolation]
-
-
 class _Cause(NamedTuple):
     """What would no longer allow instances of a group: a value of its policy, of sizes one by its number (else 0)."""
 
@@ -172,7 +164,7 @@ class _Affected:
 
 def _refused(context: Context, known: ViolationChange) -> Iterator[Hit]:
     """Yield the groups that would no longer allow instances, at the values that do not."""
-    for cause, refused in sorted(_causes_of(context, _refusals(context, known)).items()):
+    for cause, refused in sorted(_causes_of(context, known).items()):
         names = [f"{name} ({', '.join(words)})" for name, words in refused.parameters.items()]
         message = f"group {cause.group} would no longer allow {some(names)}"
         what, missing = "their sizes", ""
@@ -184,31 +176,26 @@ def _refused(context: Context, known: ViolationChange) -> Iterator[Hit]:
         yield hit(group, message, refused.place, f"allow {what}", missing=missing)
 
 
-def _refusals(context: Context, known: ViolationChange) -> list[_Refusal]:
-    """Return the instances that would newly violate the policy of the group in which they stay."""
+def _causes_of(context: Context, known: ViolationChange) -> dict[_Cause, _Affected]:
+    """Return what would no longer allow instances of the group in which they stay.
+
+    Instances between two sizes count for the one that most of the group are nearest to.
+    """
     groups, state = context.policy.groups, context.observed
     current = {name: group.current for name, group in context.desired.groups.items()}
-    found = []
+    refused: list[tuple[LiveInstance, Declared, PolicyViolation, Sequence[PolicyViolation]]] = []
     for name, after in [(item.instance, item.after) for item in known.newly if item.after is not None]:
         instance, declared = state.instances[name], groups.get(after.group) or context.policy.cluster
         before = state.nodes[instance.primary_node].group
         if declared is not None and current.get(after.group, after.group) == before:  # else its node moves: GP723
             pairs = [(pair.minimum, pair.maximum) for pair in context.pairs(declared)]
             nearest = context.forecast.breached_pairs(pairs, state.groups[before], instance, after) or (after,)
-            found.append(_Refusal(name, declared, after, nearest))
-    return found
-
-
-def _causes_of(context: Context, refusals: list[_Refusal]) -> dict[_Cause, _Affected]:
-    """Return what would no longer allow these instances.
-
-    Instances between two sizes count for the one that most of the group are nearest to.
-    """
-    uses = Counter((item.group, item.pair) for refusal in refusals for item in refusal.nearest)
+            refused.append((instance, declared, after, nearest))
+    uses = Counter((item.group, item.pair) for _, _, _, nearest in refused for item in nearest)
     found: dict[_Cause, _Affected] = {}
-    for name, owner, after, nearest in refusals:
-        own, instance = max(nearest, key=lambda item: uses[item.group, item.pair]), context.observed.instances[name]
-        switched = after.exclusive_storage != context.observed.on_exclusive_storage(instance)
+    for instance, owner, after, nearest in refused:
+        own = max(nearest, key=lambda item: uses[item.group, item.pair])
+        switched = after.exclusive_storage != state.on_exclusive_storage(instance)
         breaches = [breach for breach in after.breaches if breach.beyond is None]
         for breach in (*breaches, *(breach for breach in own.breaches if breach.beyond is not None)):
             is_switch = switched and breach.parameter == "spindle-use"
@@ -217,7 +204,7 @@ def _causes_of(context: Context, refusals: list[_Refusal]) -> dict[_Cause, _Affe
             if cause not in found:
                 found[cause] = _Affected(_place(context, owner, path, own.pair, breach), {}, set())
             parameter = str(instance.disk_template) if path == DISK_TEMPLATES else breach.parameter
-            found[cause].parameters.setdefault(name, []).append(parameter)
+            found[cause].parameters.setdefault(instance.name, []).append(parameter)
             number = breach.value if isinstance(breach.value, int) else 0
             found[cause].wanted.add(f"{breach.parameter} {amount(breach.parameter, number)}" if number else "")
     return found

@@ -200,12 +200,11 @@ def std_outside(context: Context) -> Iterator[Hit]:
     end = "min" if sizes[misfit.name] < misfit.pair.minimum[misfit.name] else "max"
     place, other = std[misfit.name].span, misfit.pair.at(end, misfit.name)
     message = f"std lies in no size; {misfit.pair.misfit(sizes.items())}"
-    if lost := lost_sizes(context, cluster, sizes, "std lies in no other size"):
-        yield lost
-    elif misfit.at_std:
-        yield hit("cluster", message, place, misfit.hint, see(other, f"{misfit.pair.title} is here"))
+    if misfit.at_std:
+        found = hit("cluster", message, place, misfit.hint, see(other, f"{misfit.pair.title} is here"))
     else:
-        yield hit("cluster", message, other, misfit.hint, see(place, "std is here"))
+        found = hit("cluster", message, other, misfit.hint, see(place, "std is here"))
+    yield lost_sizes(context, cluster, sizes, "std lies in no other size") or found
 
 
 def _std_meant(pairs: Sequence[Pair], std: Mapping[str, int], name: str) -> list[int]:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final
 
 from gpolicy.checking.context import Context
 from gpolicy.checking.rule import Hit, When, hit, information, warning
@@ -17,6 +17,7 @@ from gpolicy.rules.node_lists import ListSlip, list_meant, unknown_in_sets
 from gpolicy.rules.shared import grouped, groups_of_nodes, is_closed
 from gpolicy.rules.tags import domains
 
+_Nodes = tuple[TaggedNode, ...]
 _MOST_GROUPS: Final = 6  # named in one message
 _MOST_COMPARED: Final = 100_000  # tags of nodes that are compared with the name of a domain
 _SHARED: Final = "tag the nodes by what they really share"
@@ -37,16 +38,6 @@ def desired_location_without_domain(context: Context) -> Iterator[Hit]:
             yield hit(tag.label, message, tag.span, hint)
 
 
-class _DomainInGroup(NamedTuple):
-    """A domain beside a group whose nodes are known."""
-
-    domain: str
-    tag: Tag | None
-    """What declares the domain; None where only the cluster does."""
-    group: str
-    nodes: tuple[TaggedNode, ...]
-
-
 @warning("GP519", When.MORE_WITH_STATE | When.WHOLE)
 def failure_domain_undivided(context: Context) -> Iterator[Hit]:
     places = list(_domains_of_groups(context))
@@ -60,36 +51,28 @@ def failure_domain_undivided(context: Context) -> Iterator[Hit]:
             values[name] = {frozenset()}
         for group, each in groups:  # of nodes in two rooms GP528 knows more
             if twice.isdisjoint(each.of(name)):
-                places.append(_DomainInGroup(name, tag, group, (each,)))
-    for place in places:
-        values.setdefault(place.domain, set()).update(node.of(place.domain) for node in place.nodes)
+                places.append((name, tag, group, (each,)))
+    for name, _, _, nodes in places:
+        values.setdefault(name, set()).update(node.of(name) for node in nodes)
     unknown = [entry.value for _, entries in unknown_in_sets(context) for entry in entries]
     slips = [slip.owner for name in unknown if (slip := list_meant(context, name))]
     short = {owner.name for owner in slips if owner.level is Level.GROUP}
-    undivided = grouped(
-        ((place.domain, ", ".join(sorted(place.nodes[0].of(place.domain)))), place)
-        for place in places
-        if _has_one_value(place) and place.group not in short
-        if len(values[place.domain]) == 1 or _places_mirrors(context, place.group)
-    )
+    undivided: dict[tuple[str, str], list[tuple[Tag | None, str, _Nodes]]] = {}  # by the domain and its tags
+    for domain, tag, group, nodes in places:
+        found = {node.of(domain) for node in nodes}
+        are_alike = (len(nodes) > 1 or nodes[0].several) and len(found) == 1 and frozenset() not in found
+        if are_alike and group not in short and (len(values[domain]) == 1 or _places_mirrors(context, group)):
+            key = domain, ", ".join(sorted(nodes[0].of(domain)))
+            undivided.setdefault(key, []).append((tag, group, nodes))
     for (domain, tags), alike in undivided.items():
-        first = alike[0]
-        copy, asked, related = _copied(first.nodes, domain, tags)
-        label, span = copy or _place(first.nodes, domain, first.tag)
-        message = f"all nodes of {named('group', [place.group for place in alike])} have {tags}: none can be avoided"
+        tag, _, nodes = alike[0]
+        copy, asked, related = _copied(nodes, domain, tags)
+        label, span = copy or _place(nodes, domain, tag)
+        message = f"all nodes of {named('group', [group for _, group, _ in alike])} have {tags}: none can be avoided"
         yield hit(label, message, span, asked or f"{_SHARED}, or remove the domain", related)
 
 
-def _has_one_value(place: _DomainInGroup) -> bool:
-    """Return whether a group has several nodes, and all have the same tags of the domain."""
-    found = {node.of(place.domain) for node in place.nodes}
-    several = len(place.nodes) > 1 or place.nodes[0].several
-    return several and len(found) == 1 and frozenset() not in found
-
-
-def _copied(
-    nodes: Sequence[TaggedNode], domain: str, tag: str
-) -> tuple[tuple[str, Span] | None, str, tuple[Related, ...]]:
+def _copied(nodes: _Nodes, domain: str, tag: str) -> tuple[tuple[str, Span] | None, str, tuple[Related, ...]]:
     """Return where a node set most likely has the tag of another one, with a question and the place of that other one.
 
     Its name says another value of the domain.
@@ -171,14 +154,15 @@ def _all_lacking(context: Context) -> Iterator[_Lacking]:
     moving = {tag for pair in domains.allowed_migrations(context) for tag in pair}
     needed = failure.keys() | {begin for tag in moving for begin in domains.begins_of(tag)}
     # without exceptions only upgraded nodes need a tag of migration
-    migration = [item for item in _domains_of_groups(context, "migration") if item.domain in needed - failure.keys()]
-    meant, almost = _domains_of_slips(context), _AlmostTags()
-    for place in (*_domains_of_groups(context), *migration):
-        domain, nodes = place.domain, place.nodes
+    migration = [item for item in _domains_of_groups(context, "migration") if item[0] in needed - failure.keys()]
+    meant, almost, homes = _domains_of_slips(context), _AlmostTags(), context.once(groups_of_nodes)
+    for domain, tag, group, nodes in (*_domains_of_groups(context), *migration):
         if domain in meant:
             continue
         without = [node for node in nodes if not node.of(domain) and not almost.has(node, domain)]
-        like_others = _have_others(context, place, least=1 if domain in failure else 2)
+        having = [node for node in nodes if node.of(domain) and not homes.get(node.name, ())[1:]]  # else GP611
+        # of a single node in a migration domain GP518 knows more
+        like_others = len(having) >= (1 if domain in failure else 2)
         if not like_others:
             is_kept = domain in failure and any(node.of(domain) for node in context.all_tagged)  # by others
             without = [node for node in without if is_kept and _tags_now(context, node.name, domain)]
@@ -191,9 +175,9 @@ def _all_lacking(context: Context) -> Iterator[_Lacking]:
             continue  # GP528 knows more of a node in two places
         unlike = _other_domain(nodes, names)
         other = "" if unlike in needed else unlike
-        at_tag = _place(without if other else nodes, other or domain, place.tag)
+        at_tag = _place(without if other else nodes, other or domain, tag)
         label, span = (slip.owner.label, slip.span) if slip else at_tag
-        yield _Lacking(label, span, domain, place.group, names, like_others, other, slip)
+        yield _Lacking(label, span, domain, group, names, like_others, other, slip)
 
 
 def _domains_of_slips(context: Context) -> set[str]:
@@ -203,13 +187,6 @@ def _domains_of_slips(context: Context) -> set[str]:
     slips += [nodes for nodes, _ in unknown_in_sets(context, context.state.nodes if context.state else None)]
     slips += [nodes for nodes in sets if not nodes.nodes and not nodes.groups]
     return {begin for nodes in slips for tag in nodes.tags or () for begin in domains.begins_of(tag.value)}
-
-
-def _have_others(context: Context, place: _DomainInGroup, least: int) -> bool:
-    """Return whether so many nodes of a group have a tag of a domain; of a single one of migration GP518 knows more."""
-    homes = context.once(groups_of_nodes)
-    having = [node for node in place.nodes if node.of(place.domain)]
-    return sum(len(homes.get(node.name, ())) <= 1 for node in having) >= least  # of a node in two groups GP611 knows
 
 
 def _other_domain(nodes: Sequence[TaggedNode], without: tuple[str, ...]) -> str:
@@ -279,11 +256,11 @@ def places_without_domain(context: Context) -> Iterator[Hit]:
         yield hit("cluster", message, owned.span, f"write `failure_domains: [{', '.join(names)}]`, or do not own them")
 
 
-def _domains_of_groups(context: Context, family: str = "nlocation") -> Iterator[_DomainInGroup]:
-    """Yield each domain of a family with each group whose nodes are known."""
+def _domains_of_groups(context: Context, family: str = "nlocation") -> Iterator[tuple[str, Tag | None, str, _Nodes]]:
+    """Yield each domain of a family with each group whose nodes are known, and the declared tag (None: observed)."""
     names = domains.domains_of(context, family)
     for group, nodes in context.tagged_nodes.items() if names else ():
-        yield from (_DomainInGroup(domain, tag, group, nodes) for domain, tag in names.items())
+        yield from ((domain, tag, group, nodes) for domain, tag in names.items())
 
 
 def _place(nodes: Sequence[TaggedNode], domain: str, tag: Tag | None) -> tuple[str, Span | None]:
