@@ -22,8 +22,6 @@ _SPAN_OF_NUMBERS: Final = re.compile(r"[\[{(]([0-9]{1,2})(?:-|:|\.\.)([0-9]{1,2}
 _ALTERNATIVES: Final = re.compile(r"\{([a-z0-9.-]++(?:,[a-z0-9.-]++)++)\}")
 ALL_THAT_COME: Final = re.compile("-9|[a-z]-[a-z]|!")
 """What makes a set of letters in a pattern about all nodes that come."""
-
-
 _AS_LONG_AS_OTHERS, _GROUP, _OTHER_SET = range(3)
 """The order of lists that may be wrong about a node: first a set that would have as many nodes as others."""
 
