@@ -115,9 +115,6 @@ def opened_directory(real: Path) -> Iterator[int]:
         os.close(descriptor)
 
 
-# --- planted links ---------------------------------------------------------------------------------------------------
-
-
 def work_tree(directory: Path) -> Path | None:
     """Return the git work tree around a directory without links, None if there is none.
 
@@ -204,9 +201,6 @@ def refuse_planted_links(path: Path) -> None:
             if tree is not None and place.is_relative_to(tree) and not target.is_relative_to(tree):
                 raise OutsideError(f"the symbolic link {below} leads out of {tree}")
         place = target
-
-
-# --- writing ---------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)

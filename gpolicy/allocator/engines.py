@@ -47,9 +47,6 @@ class SlowAllocatorWarning(UserWarning):
     """There is no compiled allocator; answers are the same, but slow."""
 
 
-# --- single questions --------------------------------------------------------------------------------------------
-
-
 def find_placement(
     nodes: Nodes, instances: Instances, instance: Instance, candidates: Candidates, rules: CapacityRules
 ) -> Attempt:
@@ -147,9 +144,6 @@ def usable_groups(
     return Usable(result, replace(rules, ignored_groups=frozenset(failing)), stopped)
 
 
-# --- clusters for several questions ------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True)
 class EngineCluster:
     """A cluster in the engine, for questions about lost or evacuated nodes."""
@@ -231,9 +225,6 @@ class Narrowing:
             return [node for node in candidates if node in found]
         # the message names the last pair that failed, or each single node
         return candidates[-2:] if asked.by_pairs else candidates
-
-
-# --- calls -------------------------------------------------------------------------------------------------------
 
 
 def engine_cluster(

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from gpolicy.allocator.cluster_data import Disk, DiskTemplate, SpecPair
 from gpolicy.analysis.allocator_input import policy_of
@@ -104,51 +104,71 @@ def find_pair(name: str, names: PairNames, state: ClusterState, group: str | Non
     Groups without nodes count where no other has it. Raise RequestError if there is none, or if it has different sizes
     in the groups.
     """
-    place_of = name.removeprefix("size ").removeprefix("pair ")  # until 1.x said size
-    found: dict[SpecPair, list[str]] = {}
-    known: dict[str, list[str]] = {}
-    named: set[str] = set()
-    for item in state.groups.values():
-        if group not in (None, item.name, item.identity.uuid):
-            continue
-        pairs = policy_of(item.effective, f"group {item.name}").minmax
-        shown = names.of(item.name, len(pairs))
-        words = ", ".join(f"{pair_title(called)} ({_size(pair)})" for called, pair in zip(shown, pairs, strict=True))
-        known.setdefault(words or "none", []).append(item.name)
-        named |= {called for place, called in enumerate(shown, start=1) if called != str(place)}
-        for place, pair in enumerate(pairs, start=1):
-            if name == shown[place - 1] or place_of == str(place):
-                found.setdefault(pair, []).append(item.name)
-                break
-    if group is not None and not known:
+    groups = [
+        _SizesOfGroup(item.name, names.of(item.name, len(pairs)), pairs)
+        for item in state.groups.values()
+        if group in (None, item.name, item.identity.uuid)
+        for pairs in [policy_of(item.effective, f"group {item.name}").minmax]
+    ]
+    if group is not None and not groups:
         raise RequestError(f"there is no group {group!r}", hint=did_you_mean_one_of(group, "groups", state.groups))
+    place = name.removeprefix("size ").removeprefix("pair ")  # until 1.x said size
+    found: dict[SpecPair, list[str]] = {}
+    for item in groups:
+        numbered = enumerate(zip(item.names, item.pairs, strict=True), start=1)
+        pair = next((pair for number, (called, pair) in numbered if name == called or place == str(number)), None)
+        if pair is not None:
+            found.setdefault(pair, []).append(item.group)
     if not found:
-        there = [f"{', '.join(groups)}: {words}" for words, groups in known.items()]
-        more = f"; and in {count(len(there) - _MOST_SHOWN, 'more group')} others" if len(there) > _MOST_SHOWN else ""
-        hint = f"the sizes are, in group {'; in group '.join(there[:_MOST_SHOWN])}{more}" if there else None
-        if hint and not named:
-            hint += ". None has a name: a policy gives one (name: half, beside min and max), --policy PATH names it"
         elsewhere = [item for item in state.groups if name in names.of(item, _count(state, item))] if group else []
-        if elsewhere:
-            hint = f"group {', '.join(elsewhere)} has it; {hint}"
-        instances = {item.name.partition(".")[0]: item for item in state.instances.values()} | dict(state.instances)
-        if (instance := instances.get(name)) is not None:
-            size = f"memory={exact_size(instance.maxmem)} vcpus={instance.vcpus}"
-            disks = f" disks={','.join(exact_size(disk.size) for disk in instance.disks)}" if instance.disks else ""
-            hint = f"it is an instance; one more of its size is `{size}{disks}`"
-        hint = f"an amount needs its key: memory={name} or disk={name}" if name[:1].isdigit() else hint
-        message = f"there is no size {name!r}" + (f" in group {group}" if group else "")
-        if ":" in name:
-            named = {f"{item}:{bound}" for item in named for bound in ("min", "max")}
-        raise RequestError(message, hint=did_you_mean(name, named) or hint)
+        raise _unknown_size(name, state, group, groups, elsewhere)
     filled = {node.group for node in state.nodes.values()}
-    usable = {pair: there for pair, groups in found.items() if (there := [item for item in groups if item in filled])}
-    found = usable or found
-    if len(found) > 1:
-        owners = "; ".join(", ".join(groups) for groups in found.values())
+    usable = {pair: there for pair, homes in found.items() if (there := [item for item in homes if item in filled])}
+    different = usable or found
+    if len(different) > 1:
+        owners = "; ".join(", ".join(homes) for homes in different.values())
         raise RequestError(f"size {name!r} is not the same in the groups {owners}", hint="say group=NAME")
-    pair, groups = next(iter(found.items()))
-    return pair, groups[0]
+    ((same, having),) = different.items()
+    return same, having[0]
+
+
+class _SizesOfGroup(NamedTuple):
+    """The sizes of a group, and their names by their places."""
+
+    group: str
+    names: tuple[str, ...]
+    pairs: Sequence[SpecPair]
+
+
+def _unknown_size(
+    name: str, state: ClusterState, group: str | None, groups: Sequence[_SizesOfGroup], elsewhere: Sequence[str]
+) -> RequestError:
+    """Return the error where no group that counts has a size (`elsewhere`: others do), with what is likely meant."""
+    message = f"there is no size {name!r}" + (f" in group {group}" if group else "")
+    named = {called for item in groups for place, called in enumerate(item.names, start=1) if called != str(place)}
+    known = {f"{called}:{bound}" for called in named for bound in ("min", "max")} if ":" in name else named
+    instances = {item.name.partition(".")[0]: item for item in state.instances.values()} | dict(state.instances)
+    if meant := did_you_mean(name, known):
+        return RequestError(message, hint=meant)
+    if name[:1].isdigit():
+        return RequestError(message, hint=f"an amount needs its key: memory={name} or disk={name}")
+    if (instance := instances.get(name)) is not None:
+        size = f"memory={exact_size(instance.maxmem)} vcpus={instance.vcpus}"
+        disks = f" disks={','.join(exact_size(disk.size) for disk in instance.disks)}" if instance.disks else ""
+        return RequestError(message, hint=f"it is an instance; one more of its size is `{size}{disks}`")
+    by_sizes: dict[str, list[str]] = {}
+    for item in groups:
+        shown = zip(item.names, item.pairs, strict=True)
+        words = ", ".join(f"{pair_title(called)} ({_size(pair)})" for called, pair in shown)
+        by_sizes.setdefault(words or "none", []).append(item.group)
+    there = [f"{', '.join(homes)}: {words}" for words, homes in by_sizes.items()]
+    if not there:
+        return RequestError(message)
+    others = f"group {', '.join(elsewhere)} has it; " if elsewhere else ""
+    more = f"; and in {count(len(there) - _MOST_SHOWN, 'more group')} others" if len(there) > _MOST_SHOWN else ""
+    unnamed = ". None has a name: a policy gives one (name: half, beside min and max), --policy PATH names it"
+    sizes = f"the sizes are, in group {'; in group '.join(there[:_MOST_SHOWN])}{more}"
+    return RequestError(message, hint=f"{others}{sizes}{'' if named else unnamed}")
 
 
 def _count(state: ClusterState, group: str) -> int:

@@ -37,15 +37,17 @@ def folded(found: Sequence[Finding], context: Context) -> list[Finding]:
     following: dict[Finding, list[Finding]] = {}
     for finding in found:
         first = causes.first(finding)
-        following.setdefault(first, []).extend([finding] if first is not finding else [])
+        others = following.setdefault(first, [])
+        if first is not finding:
+            others.append(finding)
     result = []
     for cause, same in following.items():
         worst = min((cause, *same), key=lambda item: item.severity.rank)
-        if worst.severity is not cause.severity and (settings.severity_of(cause) or settings.severity_of(worst)):
-            result += [item for item in same if item.severity.rank < cause.severity.rank]
-            worst = cause
-        below = [item for item in same if item.severity.rank >= worst.severity.rank]
-        result.append(_with(replace(cause, severity=worst.severity, consequences=()), below))
+        is_set = settings.severity_of(cause) or settings.severity_of(worst)
+        severity = cause.severity if is_set else worst.severity
+        result += [item for item in same if item.severity.rank < severity.rank]
+        below = [item for item in same if item.severity.rank >= severity.rank]
+        result.append(_with(replace(cause, severity=severity, consequences=()), below))
     return sorted(result, key=Finding.sort_key)
 
 
@@ -53,6 +55,7 @@ class _Causes:
     """From which of the others each finding follows. There may be thousands: what is asked for is kept by place."""
 
     def __init__(self, found: Sequence[Finding], context: Context) -> None:
+        # the finding whose rule says itself that another one follows, by the other
         self._teller_of = {_words(item): finding for finding in found for item in finding.consequences}
         self._breaks = _breaks(found, context)
         self._sizes = _places_of_sizes(context) if any(finding.code in _JUDGES for finding in found) else {}
@@ -64,11 +67,14 @@ class _Causes:
             explained = finding.related if finding.code in CODES[Role.ALSO_RELATED] else ()
             for place in {*self._places(finding), *(item.span for item in explained)}:
                 at[place].append(finding)
+        # the most likely causes that stand at a place, or explain what is there
         self._at = {place: sorted(several, key=_rank)[:_MOST_AT_ONE_PLACE] for place, several in at.items()}
         wrong = [item for item in found if item.code not in _RESULTS and _is_wrong(item)]
+        # what a result of the whole policy follows from; where nothing is wrong, the first result of its rule
         self._worst = min(wrong, key=lambda item: item.severity.rank, default=None)
         self._first_result = {item.code: item for item in reversed(found) if item.code in _RESULTS}
         planned = [item for item in found if item.because]
+        # the most likely causes of what the plan leads to; and those that the values of one plan show, once asked for
         self._for_changes = sorted((*planned, *wrong), key=_rank)[:_MOST_FOR_CHANGES] if planned else []
         self._within: dict[tuple[Span, ...], list[Finding]] = {}
 

@@ -152,8 +152,6 @@ class Context:
         """The same policy as rules see it where no cluster is given."""
         return self if self.state is None else replace(self, state=None)
 
-    # --- objects -----------------------------------------------------------------------------------------------
-
     @cached_property
     def groups(self) -> list[GroupPolicy]:
         """The declared groups that are to exist."""
@@ -240,8 +238,6 @@ class Context:
         gone = self.policy.groups.keys() | self.old_names.keys()  # a declared one not in `groups` is to be removed
         return frozenset((*(group.name for group in self.groups), *self.observed.groups.keys() - gone))
 
-    # --- leaves ------------------------------------------------------------------------------------------------
-
     def leaves(self, declared: Declared) -> Leaves:
         """Return all own leaves of an object, explicit and inherit."""
         return self._leaves[declared.label] if self._leaves else declared.leaves
@@ -296,8 +292,6 @@ class Context:
             leaves = tuple(self.effective(declared, path) for path in paths)
             if all(leaves) and any(self.own(declared, path) for path in paths):
                 yield declared, cast(tuple[Leaf, ...], leaves)
-
-    # --- common questions --------------------------------------------------------------------------------------
 
     def exclusive(self, declared: Declared) -> Leaf | None:
         """Return the leaf that turns exclusive storage on for a cluster or group; None where it is off or unknown."""

@@ -46,27 +46,19 @@ class Same(Enum):
 
 
 class When(Flag):
-    """When a rule runs, and with what it finds more. Without one of these it always runs.
-
-    STATE: only where a cluster's state is given. NO_STATE: only where none is, since with one a rule of the cluster's
-    own (GP7xx) finds the same mistake. MORE_WITH_STATE: it finds more where one is given. BETTER_WITH_STATE: it finds
-    the same, and its hints know more. WHOLE: it judges by what is absent, and does not run when a part of the policy
-    could not be read. NO_PLAN: it does not run where a plan follows, which says the same by its guards. LAST: it works
-    out what the whole policy comes to, and runs after the others. TOLD: it is given what they found. FLEET: it is about
-    several policies together. ASKED: it is off unless the settings name it, or select ALL.
-    """
+    """When a rule runs, and with what it finds more. Without one of these it always runs."""
 
     ALWAYS = 0
-    STATE = auto()
-    NO_STATE = auto()
-    MORE_WITH_STATE = auto()
-    BETTER_WITH_STATE = auto()
-    WHOLE = auto()
-    NO_PLAN = auto()
-    LAST = auto()
-    TOLD = auto()
-    FLEET = auto()
-    ASKED = auto()
+    STATE = auto()  # only where a cluster's state is given
+    NO_STATE = auto()  # only where none is given: with one a rule of the cluster's own (GP7xx) finds the same mistake
+    MORE_WITH_STATE = auto()  # it finds more where a state is given
+    BETTER_WITH_STATE = auto()  # it finds the same where a state is given, and its hints know more
+    WHOLE = auto()  # it judges by what is absent, and does not run when a part of the policy could not be read
+    NO_PLAN = auto()  # it does not run where a plan follows, which says the same by its guards
+    LAST = auto()  # it works out what the whole policy comes to, and runs after the others
+    TOLD = auto()  # it is given what the others found
+    FLEET = auto()  # it is about several policies together
+    ASKED = auto()  # it is off unless the settings name it, or select ALL
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

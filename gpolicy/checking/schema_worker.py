@@ -73,9 +73,6 @@ def breaches(schema: Mapping[str, Any], values: Mapping[int, Any]) -> list[_Sent
         return None
 
 
-# --- keywords of which jsonschema tells less than where and what ------------------------------------------------
-
-
 def _required(_: Any, names: list[str], value: Any, __: Any) -> Iterator[ValidationError]:
     missing = [name for name in names if isinstance(value, dict) and name not in value]
     if missing:

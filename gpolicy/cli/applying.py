@@ -59,9 +59,6 @@ def tell_signal(stop: StopRequests) -> None:
         complain("stopping at once" if stop.at_once else text, None)
 
 
-# --- consent ---------------------------------------------------------------------------------------------------------
-
-
 def consent_lines(plan: Procedure, destination: str, intention: Intention) -> Iterator[str]:
     """Yield what a run is going to do: every step with its values, the guards, and what nobody can restore."""
     back = intention.direction == "rollback"

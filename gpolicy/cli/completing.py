@@ -98,9 +98,6 @@ def _split(line: str) -> list[str]:
     return [*words, lexer.token.lstrip("'\"")]
 
 
-# --- verbs and options ---------------------------------------------------------------------------------------------
-
-
 def _command(verb: str) -> Any:
     root: Any = get_command(app)
     return root.get_command(None, verb)
@@ -171,9 +168,6 @@ def _option_values(item: Any, line: _TypedWords, word: str) -> Choices:
     if known is not None:
         return known(line, word)
     return [(FILES, "")] if "path" in str(item.type.name).lower() else ()
-
-
-# --- names -----------------------------------------------------------------------------------------------------------
 
 
 def _choices(values: Iterable[str], about: str = "") -> Choices:

@@ -103,8 +103,6 @@ class StatusLine:
         sys.stderr.flush()
 
 
-# --- the pager -------------------------------------------------------------------------------------------------------
-
 _USUAL: Final = ["less", "-FRX"]
 _OFF: Final[tuple[list[str], ...]] = (["cat"], [])
 

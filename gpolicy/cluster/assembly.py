@@ -273,9 +273,6 @@ def _is_whole(value: Value) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-# --- parts by their types -------------------------------------------------------------------------------------------
-
-
 def _sizes(record: Record, key: str) -> tuple[int, ...]:
     sizes = record.items(key)
     whole = [size for size in sizes if isinstance(size, int) and not isinstance(size, bool) and 0 <= size < 2**63]

@@ -85,8 +85,6 @@ def _comment_lines(tree: reading.File) -> Counter[str]:
     return Counter(text for comment in tree.comments for text in comment.texts)
 
 
-# --- the canonical form ----------------------------------------------------------------------------------------------
-
 _INDENT: Final = 2
 _APART: Final = 2  # blanks before a comment behind other text
 _HEADER: Final = re.compile(r"[|>][+-]?")
@@ -262,9 +260,6 @@ def _flow_entry(entry: reading.TreeEntry, order: KeyOrder) -> str | None:
     return None if value is None else f"{key}: {value}" if value else key
 
 
-# --- scalars: in their original form, with quotes only where they are needed ----------------------------------------
-
-
 def _written(value: reading.TreeScalar, *, flow: bool = False) -> str:
     return _joined(value.prefix, _without_prefix(value, flow=flow))
 
@@ -298,9 +293,6 @@ def _block_lines(value: reading.TreeScalar, indent: int) -> list[str]:
     elif moved and not moved[-1]:
         moved.pop()  # the rest behind the end of the last line
     return [_joined(value.prefix, header.group()), *moved]
-
-
-# --- the order of keys: that of the schemas, which follow the table of parameters -----------------------------------
 
 
 class KeyOrder:

@@ -162,8 +162,6 @@ class _TreeReader:
         """Attach the comments up to `offset` to the end of a document or of its last parts."""
         root.after += self._to_last(root.entries, self._take(offset), -1)
 
-    # --- comments ------------------------------------------------------------------------------------------------
-
     def _take(self, offset: int) -> list[CommentLines]:
         """Return the comments before an offset that are not taken yet."""
         first = self._taken
@@ -179,8 +177,6 @@ class _TreeReader:
                 self._taken += 1
                 return comment
         return None
-
-    # --- nodes ---------------------------------------------------------------------------------------------------
 
     def _begin(self, value: Any, mark: Mark, *, in_flow: bool = False) -> TreeCollection | None:
         """Return the collection that begins at a mark, still empty; None for a scalar or an alias."""
@@ -299,8 +295,6 @@ class _TreeReader:
             left[-1].after.append(comment)
         return []
 
-    # --- in braces and brackets ----------------------------------------------------------------------------------
-
     def _flow(self, collection: TreeCollection, values: YamlMapping | YamlSequence, mark: Mark) -> None:
         start, end = self._source.offsets(mark)
         brace = self._brace(mark)
@@ -354,9 +348,6 @@ def _passed(text: str, place: int) -> int:
 
 def _is_blank(source: SourceFile, line: int) -> bool:
     return line > 0 and not source.line(line).strip()
-
-
-# --- comments ---------------------------------------------------------------------------------------------------------
 
 
 def _comments_of(source: SourceFile) -> list[CommentLines]:

@@ -14,7 +14,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Final
 
-# --- the text format: sections parted by empty lines, columns parted by | -------------------------------------------
 # Sizes are MiB, tags and networks parted by commas; later versions of htools added the columns that have defaults.
 
 GroupLine = namedtuple("GroupLine", "name uuid alloc_policy tags networks", defaults=("",))
@@ -60,9 +59,6 @@ def sections(lines: list[str]) -> list[list[tuple[int, str]]]:
     return found
 
 
-# --- simulated hardware: policy,count,disk,memory,cpus[,spindles[,exclusive storage]] -------------------------------
-
-
 Specification = namedtuple(
     "Specification", "policy node_count disk memory cpus spindles exclusive", defaults=("1", "False")
 )
@@ -88,8 +84,6 @@ def node_name(group: int, number: int) -> str:
     """Return the name of a simulated node; groups and their nodes are numbered from 1."""
     return f"node-{group:02d}-{number:03d}"
 
-
-# --- sizes ----------------------------------------------------------------------------------------------------------
 
 MIB: Final = 1024**2
 _UNITS: Final = {"": MIB, "m": MIB, "g": MIB * 1024, "t": MIB * 1024**2, "M": 1000**2, "G": 1000**3, "T": 1000**4}

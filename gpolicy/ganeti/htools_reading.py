@@ -118,9 +118,6 @@ def parse_choice(value: str | None) -> bool:
     raise InputError(f"Invalid choice '{value}', pass one of 'yes' or 'no'")
 
 
-# --- names of closed lists -------------------------------------------------------------------------------------------
-
-
 def named(kind: type[_Member], text: str, name: str = "") -> _Member:
     """Return the member of `kind`, which htools calls `name`, with the value `text`."""
     try:

@@ -266,8 +266,6 @@ def _write_commands(name: str, group: _BalancedGroup, moves: Sequence[Balanced],
     sys.stdout.write(f"The commands have been written to file '{name}'\n")
 
 
-# --- what is read beside the cluster: utilisation (`-U`, `--mond-data`), and names of instances ---
-
 CPU_COLLECTOR, XEN_COLLECTOR = "cpu-avg-load", "xen-cpu-avg-load"
 
 

@@ -260,9 +260,6 @@ def _compared(count: int, guard: Guard) -> str:
     return f"{words[guard.accepts(count)]} {guard.shown_limit}"
 
 
-# --- capacity ----------------------------------------------------------------------------------------------------
-
-
 def _capacity(
     guard: Guard, capacity: CapacityChange, basis: Mapping[str, BasisKind], hidden: set[str]
 ) -> Iterator[_Figure]:
@@ -368,9 +365,6 @@ def _size_words(row: FitChange, side: int) -> str:
     return f" of {exact_size(size.memory)} · {size.cpus} CPU · {disk}{template}"
 
 
-# --- violations --------------------------------------------------------------------------------------------------
-
-
 def _newly_violating(guard: Guard, violations: ViolationChange) -> Iterator[_Figure]:
     wanted = guard.group.value if guard.group else None
     instances = [item.instance for item in violations.newly if item.after and wanted in (None, item.after.group)]
@@ -387,9 +381,6 @@ def _newly_violating(guard: Guard, violations: ViolationChange) -> Iterator[_Fig
         why = "; ".join(dict.fromkeys(unknown.values()))
         verb = "violate" if len(unknown) > 1 else "violates"
         yield _unmeasured(f"whether {some(list(unknown))} {verb} the policy is unknown: {why}", where)
-
-
-# --- redundancy --------------------------------------------------------------------------------------------------
 
 
 def _node_failures(guard: Guard, redundancy: RedundancyChange, basis: Mapping[str, BasisKind]) -> Iterator[_Figure]:

@@ -222,9 +222,6 @@ class _View:
         return [size.value for size in promised.pv_sizes] if promised else []
 
 
-# --- physical volumes ------------------------------------------------------------------------------------------------
-
-
 def _volumes(view: _View, group: str, turned_on: Sequence[str]) -> GroupVolumes:
     nodes = sorted(view.state.nodes_of(group), key=lambda node: node.name)
     nodes = [node for node in nodes if node.name in view.exclusive]
@@ -288,9 +285,6 @@ def _volume_groups(view: _View, group: str, measured: Mapping[str, VolumePools])
                 for node, pool in pools.items()
             ),
         )
-
-
-# --- instances -------------------------------------------------------------------------------------------------------
 
 
 def _effects(instance: LiveInstance, now: _View, then: _View) -> Iterator[InstanceEffect]:

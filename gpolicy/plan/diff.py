@@ -67,8 +67,6 @@ class _Diff:
             self._node(node)
         return self.result
 
-    # --- objects -------------------------------------------------------------------------------------------------
-
     def _group(self, wanted: DesiredGroup) -> None:
         policy = wanted.policy
         if policy.removed is not None:
@@ -105,8 +103,6 @@ class _Diff:
                 self._add(Level.NODE, node.name, changes.MEMBERSHIP, move, wanted.group.span, risk)
             self._leaves(Level.NODE, node.name, wanted.leaves, node.own, before, after)
         self._tags(Level.NODE, node.name, wanted.tags, node.tags)
-
-    # --- leaves --------------------------------------------------------------------------------------------------
 
     def _own_after(self, own: Mapping[Path, Value], leaves: Leaves) -> Values:
         after = dict(own)
@@ -171,8 +167,6 @@ class _Diff:
         if desired is not None and (desired.removed is not None or path in desired.leaves):
             return desired.removed is None and desired.leaves[path].value is INHERIT and not is_access(path)
         return path not in self.state.groups[group].own
-
-    # --- changes and tags ----------------------------------------------------------------------------------------
 
     def _add(
         self, level: Level, name: str | None, path: Path, own: _Pair, span: Span | None, risk: _Risk = _LOW, **more: Any

@@ -170,9 +170,6 @@ def rebuilt_plan(written: Record) -> Plan:
     )
 
 
-# --- parts of the file -----------------------------------------------------------------------------------
-
-
 def _change(written: Record) -> Change:
     level, slash, name = _object(written).partition("/")
     path = _keys(written)
@@ -346,9 +343,6 @@ def check_text(record: Record, key: str) -> str:
     if "\0" in text:
         raise InputError(f"{record.where}: holds a null character, which no command can carry")
     return text
-
-
-# --- the terms of the policy ------------------------------------------------------------------------------
 
 
 def read_terms(written: Record) -> Terms:

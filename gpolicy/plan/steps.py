@@ -152,8 +152,6 @@ class _Maker:
         make = partial(modify, level, name, after, self.version)
         self._step(wave, label, f"modify {called}: {_paths(after)}", make, inverse, assigned(label, before, after))
 
-    # --- the cluster ---------------------------------------------------------------------------------------------
-
     def _groups_letting_go(self, gone: set[str]) -> list[str]:
         """Return the groups whose own list names a template that is to be disabled: they must drop it first.
 
@@ -187,8 +185,6 @@ class _Maker:
             routes.setdefault(commands.only_route(path, version=self.version), {})[path] = value
         for part in routes.values():
             self._modify(Level.CLUSTER, None, {path: before[path] for path in part}, part, wave)
-
-    # --- groups --------------------------------------------------------------------------------------------------
 
     def _group(self, name: str, changes: list[Change], wave: StepWave) -> None:
         before = {change.path: change.before for change in changes}
@@ -289,8 +285,6 @@ class _Maker:
         marked = inverse_by([add] if tags else [])
         lost = (*back.not_restored, *lost, *marked.not_restored, *unknown, "networks that were connected to the group")
         return Inverse((*back.commands, *marked.commands), lost)
-
-    # --- tags ----------------------------------------------------------------------------------------------------
 
     def _tags(self) -> None:
         add, remove = commands.add_tags, commands.remove_tags

@@ -48,8 +48,6 @@ class _ScenarioBuilder(DocumentReader):
             redundancy=redundancy,
         )
 
-    # --- the cluster -----------------------------------------------------------------------------------------------
-
     def _stage(self, written: dict[str, Any], at: Pointer) -> scenario.Stage:
         if "snapshot" in written and "simulate" in written:
             message = "a test runs on a snapshot or on simulated hardware, not on both"
@@ -163,8 +161,6 @@ class _ScenarioBuilder(DocumentReader):
             self.wrong("this edit changes nothing", at, "say what is different: offline, drained, group, tags")
         return edit
 
-    # --- instances -------------------------------------------------------------------------------------------------
-
     def _existing(self, written: dict[str, Any], at: Pointer) -> scenario.Existing:
         nodes = tuple(self.document.located((*at, "nodes", number)) for number in range(len(written["nodes"])))
         sizes = self._sizes(written, at)
@@ -196,8 +192,6 @@ class _ScenarioBuilder(DocumentReader):
             bare=tuple(bare) if has_units else (),
         )
 
-    # --- questions -------------------------------------------------------------------------------------------------
-
     def _capacity(self, written: dict[str, Any], at: Pointer) -> scenario.CapacityQuestion:
         standard = written.get("standard", {})
         where = (*at, "standard")
@@ -208,8 +202,6 @@ class _ScenarioBuilder(DocumentReader):
             weights=tuple((name, float(weight)) for name, weight in written.get("weights", {}).items()),
             oversubscription=None if ratio is None else float(ratio),
         )
-
-    # --- what must come out ----------------------------------------------------------------------------------------
 
     def _expectations(
         self, written: dict[str, Any], at: Pointer, above: tuple[str, ...] = ()
@@ -257,8 +249,6 @@ class _ScenarioBuilder(DocumentReader):
         if least is not None and most is not None and least > most:
             self.wrong(f"no number is at least {least} and at most {most}", at)
         return scenario.ExpectedNumber(least, most) if exactly is None else scenario.ExpectedNumber(exactly, exactly)
-
-    # --- values ----------------------------------------------------------------------------------------------------
 
     def _made(self, kind: type[T], written: dict[str, Any], at: Pointer, **more: Any) -> T:
         """Return a dataclass; what `more` does not give it is as written: words with their places, sizes in MiB."""

@@ -226,8 +226,6 @@ def _one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-# --- the places of keys and words, which Python's own reader does not give ------------------------------------------
-
 _PIECE: Final = r"""(?xs)
       (?P<comment>\#[^\n]*+)
     | (?P<text>\"{3}(?:\\.|[^\\])*?(?:\"{3,5}|\Z) | '{3}.*?(?:'{3,5}|\Z) | "(?:\\.|[^"\\\n])*+"?+ | '[^'\n]*+'?+)

@@ -77,8 +77,6 @@ class SourceFile:
         """The places of findings; valid after the file is read."""
         return frozenset(finding.span for finding in self.findings)
 
-    # --- lines -------------------------------------------------------------------------------------------------
-
     @cached_property
     def starts(self) -> tuple[int, ...]:
         """The offset of each line; the last one is one behind the end of the text."""
@@ -156,8 +154,6 @@ class SourceFile:
             position = stop
         return "".join([*parts, self.text[position:]])
 
-    # --- comments ----------------------------------------------------------------------------------------------
-
     @cached_property
     def comments(self) -> tuple[tuple[int, int], ...]:
         """The offsets of all comments in order: every `#` between scalars or behind a `|` or `>` begins one."""
@@ -175,8 +171,6 @@ class SourceFile:
         if self.text.find("#", start, stop) < 0:
             return []
         return [found.span() for found in _COMMENT.finditer(self.text, start, stop)]
-
-    # --- documents ---------------------------------------------------------------------------------------------
 
     def document_at(self, line: int) -> YamlDocument | None:
         """Return the document around a line, from 1; the first one for lines before it."""

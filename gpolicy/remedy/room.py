@@ -1,9 +1,9 @@
 """Room for wanted instances: what is wanted, how many hail accepts on a layout, and how many could ever fit."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, NamedTuple
 
 from gpolicy.allocator.cluster_data import NO_NODE, AllocPolicy, DiskTemplate, Instance, Node
 from gpolicy.allocator.policy_check import check_ipolicy
@@ -124,18 +124,24 @@ def _only(
     return here, {place: replace(instances[number], index=place) for number, place in places.items()}
 
 
-ResourceVector = tuple[float, ...]
-"""Memory and disk (MiB), virtual CPUs and spindles."""
-_NOTHING: Final[ResourceVector] = (0.0, 0.0, 0.0, 0.0)
+class Resources(NamedTuple):
+    """Amounts by their names: memory and disk in MiB."""
+
+    memory: float = 0.0
+    disk: float = 0.0
+    vcpus: float = 0.0
+    spindles: float = 0.0
+
+
 PLENTY: Final = 2.0**50
 
 
-def use_of(item: Instance, *, exclusive: bool, primary: bool = True) -> ResourceVector:
+def use_of(item: Instance, *, exclusive: bool, primary: bool = True) -> Resources:
     """Return what an instance takes of its primary node, or of its secondary."""
     spindles = 0.0
     if item.template.local:
         spindles = (item.total_spindles or 0) if exclusive else item.spindle_use
-    return (
+    return Resources(
         item.memory if item.uses_memory and primary else 0,
         item.disk if item.template.local else 0,
         item.vcpus if item.online and primary else 0,
@@ -143,12 +149,12 @@ def use_of(item: Instance, *, exclusive: bool, primary: bool = True) -> Resource
     )
 
 
-def free_on(node: Node, *, force: bool) -> ResourceVector:
+def free_on(node: Node, *, force: bool) -> Resources:
     """Return what a node has left for a primary instance; without reserved memory, and soft limits, with `force`."""
     facts = node.facts
     limited = facts.vcpu_ratio >= 0 and not force
     spindles = facts.high_spindles - node.instance_spindles if not force else PLENTY
-    return (
+    return Resources(
         node.unallocated_memory - 1,
         node.free_disk - max(1, 0 if force else facts.low_disk),
         facts.vcpu_ratio * facts.total_cpus - node.used_cpus if limited else PLENTY,
@@ -172,9 +178,9 @@ def most_that_fit(layout: Layout, hail: Hail, fixed: Iterable[int]) -> int:
 def _most_in_group(layout: Layout, hail: Hail, group: int, fixed: set[int]) -> int:
     online = {i: node for i, node in layout.nodes.items() if node.facts.group == group and not node.facts.offline}
     usable, force = set(hail.usable[group]), hail.rules.force
-    room = {index: free_on(node, force=force) for index, node in online.items()}
-    moving: dict[int, ResourceVector] = dict.fromkeys(online, _NOTHING)
-    memory, demand = 0, _NOTHING
+    free = {index: free_on(node, force=force) for index, node in online.items()}
+    moving = dict.fromkeys(online, Resources())  # what instances that may move take of each node
+    demand, memory = Resources(), 0  # what those of them that stay in the group take together; memory of all that run
     tagged: dict[str, set[int]] = {tag: set() for tag in hail.instance.exclusion_tags if not force}
     for number, item in layout.instances.items():
         own = [index for index in (item.primary, item.secondary) if index != NO_NODE]
@@ -187,29 +193,46 @@ def _most_in_group(layout: Layout, hail: Hail, group: int, fixed: set[int]) -> i
                 used = use_of(item, exclusive=online[index].facts.exclusive, primary=index == item.primary)
                 moving[index] = _sum(moving[index], used)
                 demand = _sum(demand, used) if stays else demand
-    holds = {index: _sum(moving[index], tuple(max(0.0, each) for each in room[index])) for index in online}
-    elsewhere = _sum(*(holds[index] for index in online.keys() - usable))
+    holds = {index: _sum(moving[index], Resources(*(max(0.0, each) for each in free[index]))) for index in online}
     kinds = {online[index].facts.exclusive for index in usable}
     need = use_of(hail.instance, exclusive=True in kinds)
-    need = (*need[:3], need[3] if len(kinds) == 1 else 0)
-    whole = [[holds[index][no] // need[no] if need[no] else MOST_WANTED for no in range(4)] for index in usable]
-    bounds = [sum(map(min, whole))]
-    for no, nodes in enumerate((1, 2, 1, 2) if hail.mirrored else (1, 1, 1, 1)):
-        if need[no]:
-            left = sum(holds[index][no] for index in usable) - max(0.0, demand[no] - elsewhere[no])
-            bounds.append(left // (need[no] * nodes))
-    if hail.mirrored:
-        disks = [one[1] for one in whole]
+    if len(kinds) > 1:  # spindles count on some nodes only
+        need = need._replace(spindles=0)
+    whole = [_whole_instances(holds[index], need) for index in usable]
+    here, elsewhere = (_sum(*(holds[index] for index in nodes)) for nodes in (usable, online.keys() - usable))
+    bounds = [sum(map(min, whole)), *_by_amounts(here, elsewhere, demand, need, mirrored=hail.mirrored)]
+    if hail.mirrored:  # each has its disks on two nodes
+        disks = [one.disk for one in whole]
         bounds += [sum(disks) // 2, sum(disks) - max(disks)]
-    if hail.rules.failures and need[0]:
-        most = [node.instance_memory + max(0.0, room[index][0]) for index, node in online.items()]
-        shut = (node for node in layout.nodes.values() if node.facts.group == group and node.facts.offline)
-        if group in layout.unmirrored or not hail.mirrored:  # what a lost node held may go to drained nodes
-            memory -= sum(node.instance_memory + max(0, node.unallocated_memory) for node in shut)
-        bounds.append((sum(most) - max(most) - memory) // need[0])
-    bounds += [len(usable) - max(0, len(taken) - (len(online) - len(usable))) for taken in tagged.values()]
+    if hail.rules.failures and need.memory:
+        most = [node.instance_memory + max(0.0, free[index].memory) for index, node in online.items()]
+        stays_here = memory - (_shut_memory(layout, group) if group in layout.unmirrored or not hail.mirrored else 0)
+        bounds.append((sum(most) - max(most) - stays_here) // need.memory)
+    others = len(online) - len(usable)
+    bounds += [len(usable) - max(0, len(nodes) - others) for nodes in tagged.values()]
     return max(0, int(min(bounds)))
 
 
-def _sum(*amounts: ResourceVector) -> ResourceVector:
-    return tuple(map(sum, zip(_NOTHING, *amounts, strict=True)))
+def _whole_instances(holds: Resources, need: Resources) -> Resources:
+    """Return how many whole instances a node holds, by each resource."""
+    return Resources(*(amount // each if each else MOST_WANTED for amount, each in zip(holds, need, strict=True)))
+
+
+def _by_amounts(
+    here: Resources, elsewhere: Resources, demand: Resources, need: Resources, *, mirrored: bool
+) -> Iterator[float]:
+    """Yield the bounds by each resource: what may move and does not fit on other nodes is on the usable ones."""
+    nodes = Resources(1, 2, 1, 2) if mirrored else Resources(1, 1, 1, 1)
+    for has, other, asked, each, times in zip(here, elsewhere, demand, need, nodes, strict=True):
+        if each:
+            yield (has - max(0.0, asked - other)) // (each * times)
+
+
+def _shut_memory(layout: Layout, group: int) -> int:
+    """Return the memory of the drained nodes of a group: what a lost node held may go there."""
+    shut = (node for node in layout.nodes.values() if node.facts.group == group and node.facts.offline)
+    return sum(node.instance_memory + max(0, node.unallocated_memory) for node in shut)
+
+
+def _sum(*amounts: Resources) -> Resources:
+    return Resources(*map(sum, zip(Resources(), *amounts, strict=True)))

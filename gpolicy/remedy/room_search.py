@@ -22,7 +22,7 @@ from gpolicy.printable import count
 from gpolicy.progress import until_stopped
 from gpolicy.remedy.faults import Layout
 from gpolicy.remedy.moving import MoveTrial, copied_by
-from gpolicy.remedy.room import PLENTY, Hail, MadeRoom, ResourceVector, Want, free_on, most_that_fit, use_of
+from gpolicy.remedy.room import PLENTY, Hail, MadeRoom, Want, free_on, most_that_fit, use_of
 from gpolicy.remedy.search import Moves, RemedySearch, step_of
 
 MOST_NEAR: Final = 4
@@ -235,10 +235,14 @@ class RoomSearch:
         return after if self._known.issuperset(self.movers.places.faults(after.layout)) else None
 
 
+_Amounts = tuple[float, ...]
+
+
 class _Lacks:
     """What the nodes of a layout lack for wanted instances that are `missing`, beside those that fit (`placed`).
 
-    What a node has left is a `ResourceVector`, without reserved memory, and at most one place for an exclusion tag.
+    What a node has left and an instance needs, in this order: memory, without the reserved and with it, disk (MiB),
+    virtual CPUs, spindles, and whether an exclusion tag has a place.
     """
 
     def __init__(self, hail: Hail, placed: AllocationState, layout: Layout, usable: set[int], missing: int) -> None:
@@ -254,7 +258,7 @@ class _Lacks:
         }
         self._left = {index: self._left_on(layout.nodes[index]) for index in self._online}
         memory, disk, cpus, spindles = use_of(hail.instance, exclusive=hail.exclusive)
-        self._needs: list[ResourceVector] = [(memory, 0, disk, cpus, spindles, bool(hail.instance.exclusion_tags))]
+        self._needs: list[_Amounts] = [(memory, 0, disk, cpus, spindles, bool(hail.instance.exclusion_tags))]
         if hail.mirrored:
             self._needs.append((0, memory, disk, 0, spindles, 0))
         lacks = [{index: _short(self._left[index], need) for index in usable} for need in self._needs]
@@ -264,13 +268,13 @@ class _Lacks:
         crowded = placed.failures[FailReason.N1] > 0  # a lost node that is less full finds homes more easily
         self._fullest = sorted(self._online, key=lambda index: -layout.nodes[index].instance_memory)[: 4 * crowded]
 
-    def _kept(self, node: Node) -> ResourceVector:
+    def _kept(self, node: Node) -> _Amounts:
         force, tags = self._hail.rules.force, self._hail.instance.exclusion_tags
         memory, *others = free_on(node, force=force)
         held = 0 if force else sum(node.exclusion_tags.get(tag, 0) for tag in tags)
         return memory - (0 if force else node.reserved_memory), memory, *others, 1 - held
 
-    def _left_on(self, node: Node) -> ResourceVector:
+    def _left_on(self, node: Node) -> _Amounts:
         left, taken = self._kept(node), self._taken.get(node.index)
         return left if taken is None else _less(left, taken)
 
@@ -310,12 +314,12 @@ class _Lacks:
             total += max(after.values()) / max(1, *used.values()) - 1
         return total
 
-    def _look(self, index: int, left: Mapping[int, ResourceVector], lacks: list[dict[int, float]]) -> None:
+    def _look(self, index: int, left: Mapping[int, _Amounts], lacks: list[dict[int, float]]) -> None:
         for need, lack in zip(self._needs, lacks, strict=True):
             lack[index] = _short(left[index], need)
 
     def _pair(
-        self, left: Mapping[int, ResourceVector], lacks: list[dict[int, float]], changed: Mapping[int, Node]
+        self, left: Mapping[int, _Amounts], lacks: list[dict[int, float]], changed: Mapping[int, Node]
     ) -> tuple[float, tuple[int, ...], int]:
         """Return what lacks least: how much, the node, or the two of a group, and what the second reserves then."""
         firsts, *others = ([(lack[i], i) for i in nsmallest(4, lack, key=lack.__getitem__)] for lack in lacks)
@@ -333,11 +337,11 @@ class _Lacks:
         return best
 
 
-def _less(these: ResourceVector, those: ResourceVector) -> ResourceVector:
+def _less(these: _Amounts, those: _Amounts) -> _Amounts:
     return tuple(one - other for one, other in zip(these, those, strict=True))
 
 
-def _short(left: ResourceVector, need: ResourceVector) -> float:
+def _short(left: _Amounts, need: _Amounts) -> float:
     """Return how much is missing, as shares of what is needed."""
     return sum((much - there) / much for there, much in zip(left, need, strict=True) if there < much and much)
 

@@ -182,9 +182,6 @@ def _rows(tables: Iterable[answer.Table]) -> Iterator[str]:
     return itertools.chain.from_iterable(map(table_items, tables))
 
 
-# --- sections of sections --------------------------------------------------------------------------------------------
-
-
 def _overview(section: answer.Section, told: Collection[str]) -> Iterator[Block]:
     """Yield the blocks of inner sections: a line for the most important, the main table, and all else folded.
 
@@ -213,9 +210,6 @@ def _about(section: answer.Section) -> Block:
     importance = _Importance.WORSE if section.weight is answer.Weight.WORSE else _Importance.CHANGED
     title, _, rest = _titled(section).partition(": ")
     return _list(f"rows about {section.title.lower()}", importance, (*_rows(tables), *notes), f"<b>{title}</b>: {rest}")
-
-
-# --- entries, findings, listings -------------------------------------------------------------------------------------
 
 
 def _entries(part: answer.Entries, entries: Iterable[answer.Entry]) -> Iterator[str]:

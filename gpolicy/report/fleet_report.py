@@ -265,9 +265,6 @@ def _totals(verb: str, reports: Sequence[ClusterReport]) -> tuple[Figure, ...]:
     return (Figure("clusters", f"{len(reports):,}"), *figures)
 
 
-# --- forms -----------------------------------------------------------------------------------------------------------
-
-
 def fleet_text(index: Answer, reports: Sequence[ClusterReport], display: Display) -> str:
     """Return the table as text, then, with details, each cluster that has more to say than its verdict."""
     if not display.details:

@@ -27,9 +27,6 @@ _NEXT: Final = (
 )
 
 
-# --- failure domains, exclusion, migration and desired locations: what is new, what is gone, what stays --------------
-
-
 def location_section(change: LocationChange) -> Section:
     """Return the effect of the changes on the location of instances and their possible targets."""
     tables: list[Table] = []
@@ -70,9 +67,6 @@ def _targets(fact: Unmovable) -> str:
     if len(fact.targets) > _MOST_TARGETS:
         words.append(f"and {len(fact.targets) - _MOST_TARGETS} more")
     return "; ".join(words) or "none"
-
-
-# --- the resource model: declared and reported numbers, and the effect on capacity -----------------------------------
 
 
 def resource_model_section(change: ResourceModelChange) -> Section:
@@ -150,9 +144,6 @@ def _models(change: ResourceModelChange) -> str:
     compared = any(item.reported is not None for node in then.nodes for item in node.declared)
     agreed = "declared values agree with what nodes report" if compared else "nodes report nothing to compare with"
     return "; ".join(parts) or agreed
-
-
-# --- exclusive storage: nodes, physical volumes, unsuitable disks, and all meanings of spindles ----------------------
 
 
 def exclusive_storage_section(change: storage.ExclusiveStorageChange) -> Section:
@@ -290,9 +281,6 @@ def _storage(change: storage.ExclusiveStorageChange) -> str:
     return "; ".join(parts) or ("as before, and nothing is wrong with it" if change.groups else "no node has it")
 
 
-# --- the remedy: what is wrong with where instances are, before, after, and after the moves that cure some of it -----
-
-
 def remedy_section(change: RemedyChange) -> Section:
     """Return the figures of the remedy of a plan; nothing where the plan does nothing wrong to places of instances."""
     if not change.new:
@@ -322,8 +310,6 @@ def remedy_figures(change: RemedyChange) -> str:
     cured = f"{change.cured:,} of {count(change.new, 'new fault')}"
     return f"{count(change.moves, 'move')}, {size(change.copied)} to copy{time}, {verb} {cured}{old}"
 
-
-# --- all parts -------------------------------------------------------------------------------------------------------
 
 _PARTS: Final[Mapping[str, tuple[str, Callable[[Any], Section]]]] = {
     "capacity": (capacity_section.TITLE, capacity_section.capacity_section),

@@ -97,9 +97,6 @@ def outcomes_junit(outcomes: Sequence[Outcome]) -> str:
     return _document(suites)
 
 
-# --- XML ---------------------------------------------------------------------------------------------------------
-
-
 def _document(suites: Sequence[Element]) -> str:
     """Return the whole report, with the sums of its suites."""
     counts = {what: sum(int(suite.get(what, "")) for suite in suites) for what in ("tests", "failures", "errors")}

@@ -300,9 +300,6 @@ def _guard_entry(guard: GuardResult) -> answer.Entry:
     return answer.Entry(mark=mark, tone=tone, name=guard.name, text=guard.message, below=lines)
 
 
-# --- the figures that come first -------------------------------------------------------------------------------------
-
-
 def plan_figures(plan: Plan, impact: Impact, sections: Iterable[answer.Section]) -> tuple[answer.Figure, ...]:
     """Return the figures of a plan with its impact; what is not known says why. `sections` are those of it.
 

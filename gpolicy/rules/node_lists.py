@@ -18,8 +18,12 @@ from gpolicy.policy.model import Declared, NodeSetPolicy, ends, is_glob, matches
 
 _RANGE: Final = re.compile(r"\[([0-9])-([0-9])\]")
 _NUMBERS: Final = re.compile(r"\[[^][]*+\]|[\d*?]++")
+_SPAN_OF_NUMBERS: Final = re.compile(r"[\[{(]([0-9]{1,2})(?:-|:|\.\.)([0-9]{1,2})[\])}]")
+_ALTERNATIVES: Final = re.compile(r"\{([a-z0-9.-]++(?:,[a-z0-9.-]++)++)\}")
 ALL_THAT_COME: Final = re.compile("-9|[a-z]-[a-z]|!")
 """What makes a set of letters in a pattern about all nodes that come."""
+_AS_LONG_AS_OTHERS, _GROUP, _OTHER_SET = range(3)
+"""The order of lists that may be wrong about a node: first a set that would have as many nodes as others."""
 
 
 class Beside(NamedTuple):
@@ -73,6 +77,21 @@ def digits_meant(context: Context, entry: str) -> str:
     return right if right != entry and any(share_nodes(right, item) for item in listed) else ""
 
 
+def expanded(pattern: str) -> list[str]:
+    """Return the patterns for numbers of several digits, and for the braces of a shell; none where there are none."""
+    numbers, words = _SPAN_OF_NUMBERS.search(pattern), _ALTERNATIVES.search(pattern)
+    found, parts = numbers or words, list[str]()
+    tens: dict[str, list[str]] = {}
+    for number in range(int(numbers[1]), int(numbers[2]) + 1) if numbers else ():
+        digits = str(number).zfill(len(numbers[1]) if numbers else 0)
+        tens.setdefault(digits[:-1], []).append(digits[-1])
+    parts += [f"{ten}[{last[0]}-{last[-1]}]" if len(last) > 1 else f"{ten}{last[0]}" for ten, last in tens.items()]
+    if words and not numbers:
+        letters = words[1].replace(",", "")
+        parts = [f"[{letters}]"] if len(letters) == words[1].count(",") + 1 else words[1].split(",")
+    return [f"{pattern[: found.start()]}{part}{pattern[found.end() :]}" for part in parts] if found else []
+
+
 def list_meant(context: Context, node: str, domain: str = "", had: Collection[str] = ()) -> ListSlip | None:
     """Return whose list of nodes is most likely wrong about a node, its place, and the question what is meant.
 
@@ -87,34 +106,40 @@ def list_meant(context: Context, node: str, domain: str = "", had: Collection[st
         return owner.level is Level.GROUP or not domain or any(tag.value.startswith(f"{domain}:") for tag in tags)
 
     known = [owner for owner in owners.get(node, ()) if is_about(owner)]
-    sets = [owner for owner in known if owner.level is not Level.GROUP]
+    sets = [item for item in context.policy.node_sets if item.nodes and is_about(item)] if known else []
+    if exchanged := _exchanged(sets if domain else [], owners, node):
+        return exchanged
     found = list[tuple[int, int, ListSlip]]()
-    counts = {
-        item.label: sum(len(written_out(entry.value) or ()) for entry in item.nodes)
-        for item in (context.policy.node_sets if known else ())
-        if item.nodes and is_about(item)
-    }
-    for owner, span, meant in beside.get(node, ()):
-        count = len(written_out(meant) or ())
-        is_short, is_group = matches(meant, node), owner.level is Level.GROUP
-        of_groups = len(known) > len(sets)
-        if is_group:
-            fits = (sets != [] and not of_groups) if is_short else sets == []
-        else:
-            fits = (of_groups and sets == []) if is_short else len(sets) > 1 or not of_groups
-        others = (item.nodes for item in context.policy.node_sets if item is not owner and is_about(item))
-        is_alike = any(len(written_out(entry.value) or ()) == count for entries in others for entry in entries)
-        if fits and is_about(owner):
-            found.append((1 if is_group else 0 if is_alike else 2, count, ListSlip(owner, span, f"is {meant} meant?")))
-    about = [item for item in context.policy.node_sets if item.label in counts]
-    few, *most = sorted(counts.values()) or [0]
-    homes = [item for item in about if any(tag.value in had for tag in item.tags or ())]
+    for owner, span, pattern in beside.get(node, ()):
+        if is_about(owner) and _may_be_wrong(owner, known, is_short=matches(pattern, node)):
+            count = len(written_out(pattern) or ())
+            others = (entry for item in sets if item is not owner for entry in item.nodes)
+            is_alike = any(len(written_out(entry.value) or ()) == count for entry in others)
+            order = _GROUP if owner.level is Level.GROUP else _AS_LONG_AS_OTHERS if is_alike else _OTHER_SET
+            found.append((order, count, ListSlip(owner, span, f"is {pattern} meant?")))
+    counts = [len(_written_out(item.nodes)) for item in sets]
+    few, *most = sorted(counts) or [0]
+    short = [item for item in sets if any(tag.value in had for tag in item.tags or ())]
     if {*most} == {few + 1} and len(most) >= (2 if found else 1):
-        homes += [item for item in about if counts[item.label] == few]
-    if known and not sets and homes:
-        found.append((0, few, ListSlip(homes[0], homes[0].document.value_span(("nodes",)), f"is {node} missing here?")))
-    exchanged = _exchanged(about if domain else [], owners, node)
-    return exchanged or (min(found, key=lambda item: item[:2])[2] if found else None)
+        short += [item for item, count in zip(sets, counts, strict=True) if count == few]
+    if short and all(owner.level is Level.GROUP for owner in known):
+        slip = ListSlip(short[0], short[0].document.value_span(("nodes",)), f"is {node} missing here?")
+        found.append((_AS_LONG_AS_OTHERS, few, slip))
+    return min(found, key=lambda item: item[:2])[2] if found else None
+
+
+def _may_be_wrong(owner: Declared, known: Sequence[Declared], *, is_short: bool) -> bool:
+    """Return whether a list may be one node too short, or too long, by who names the node."""
+    groups = sum(item.level is Level.GROUP for item in known)
+    sets = len(known) - groups
+    is_group = owner.level is Level.GROUP
+    if is_group and is_short:
+        return sets > 0 and groups == 0  # only node sets name it
+    if is_group:
+        return sets == 0  # no node set names it
+    if is_short:
+        return groups > 0 and sets == 0  # only groups name it
+    return sets > 1 or groups == 0  # several sets name it, or no group does
 
 
 def _exchanged(sets: list[NodeSetPolicy], nodes: Iterable[str], node: str) -> ListSlip | None:
@@ -141,8 +166,8 @@ def too_wide(context: Context, nodes: set[str], domain: str) -> ListSlip | None:
         for entry in owner.nodes:
             left, ranges = {*(written_out(entry.value) or ())} - nodes, _RANGE.findall(entry.value)
             first, last = map(int, ranges[0]) if len(ranges) == 1 and left else (1, 0)
-            ends = [(first, at) for at in range(first, last)] + [(at, last) for at in range(first + 1, last + 1)]
-            patterns = (_RANGE.sub(f"[{low}-{high}]", entry.value) for low, high in ends)
+            narrower = [(first, at) for at in range(first, last)] + [(at, last) for at in range(first + 1, last + 1)]
+            patterns = (_RANGE.sub(f"[{low}-{high}]", entry.value) for low, high in narrower)
             meant = next((pattern for pattern in patterns if {*(written_out(pattern) or ())} == left), "")
             found += [ListSlip(owner, entry.span, f"is {meant} meant?")] if meant else []
     return found[0] if len(found) == 1 else None

@@ -5,8 +5,8 @@ parameters, forms of texts, groups with exclusive storage.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, Final, TypeVar, cast
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from typing import Any, Final, NamedTuple, TypeVar, cast
 
 from gpolicy.checking.context import Context
 from gpolicy.checking.rule import Hit, hit, see
@@ -227,14 +227,14 @@ def unknown_group(context: Context, subject: Declared | str, group: Located[str]
     """
     if group.value in context.known_groups:
         return
-    where = "neither the policy nor the cluster has a" if context.state else "the policy has no"
-    message, hint = f"{who}{where} group {group.value!r}", "declare the group"
     if group.value in context.policy.groups:
         message, hint = f"{who}group {group.value!r} is to be removed", "name another group, or keep this one"
     elif new := context.old_names.get(group.value):
         message, hint = f"{who}group {group.value} is renamed to {new}", f"write {new}"
-    elif context.known_groups:
-        hint = did_you_mean_one_of(group.value, "groups", context.known_groups)
+    else:
+        known, lacks = context.known_groups, "neither the policy nor the cluster has a"
+        message = f"{who}{lacks if context.state else 'the policy has no'} group {group.value!r}"
+        hint = did_you_mean_one_of(group.value, "groups", known) if known else "declare the group"
     given = {item.name: item.document.value_span(("name",)) for item in context.groups}
     yield hit(subject, message, group.span, hint, _almost(context, group.value, given), missing=f"group {group.value}")
 
@@ -251,38 +251,53 @@ def unknown_spec(
     if known is None or spec.value in known:
         return
     message = f"{who}{f'group {group}' if group else 'no group'} has {'no' if group else 'a'} size {spec.value!r}"
-    hint = did_you_mean_one_of(spec.value, "specs", tuple(known)) if known else "name the sizes in `minmax`"
-    missing, declared = f"size {spec.value}", context.policy.groups.get(group or "")
-    leaf = context.effective(declared, MINMAX) if declared else None
-    names = [pair.name or "" for pair in context.lost_pairs(declared)] if declared else []
-    lost = names if spec.value in names else []
-    at = [leaf.span] if leaf and lost else [item.finding.span for item in context.found_with(Role.SAME_NAME)]
-    related = tuple(Related(span, "its sizes are here") for span in at if span and leaf and span.lies_within(leaf.span))
-    as_well = f"write {listed(lost)} in the list of group {group} as well" if lost else ""
     if group is not None and group not in context.policy.groups:
         message += ", since the policy does not declare the group: it has the sizes of the cluster"
-        missing = f"group {group}"
-        if near := name_meant(group, context.policy.groups):
-            hint = f"the policy declares {near}: one of the two names is misspelt"
-            related = see(context.policy.groups[near].document.value_span(("name",)), "declared here")
-    if forgotten := forgotten_base(context, declared):
-        hint = f"is {forgotten} missing? Else {as_well or hint}"
-        yield hit(subject, message, spec.span, hint, related, missing=forgotten)
-        return
+    why = _why_unknown(context, of_group, spec.value, known)
+    yield hit(subject, message, spec.span, why.hint, why.related, missing=why.missing)
+
+
+class _Why(NamedTuple):
+    """An explanation of a name that a group does not have: what to do, what is missing, and the place of that."""
+
+    hint: str
+    missing: str
+    related: tuple[Related, ...]
+
+
+def _why_unknown(context: Context, of_group: Located[str] | str | None, spec: str, known: Collection[str]) -> _Why:
+    """Return why a group (None: any group) has only the `known` specs: of the explanations the first that applies."""
+    name = of_group.value if isinstance(of_group, Located) else of_group
+    group = context.policy.groups.get(name or "")
+    cure = did_you_mean_one_of(spec, "specs", tuple(known)) if known else "name the sizes in `minmax`"
+    leaf = context.effective(group, MINMAX) if group else None
+    inherited = [pair.name or "" for pair in context.lost_pairs(group)] if group else []
+    lost = inherited if spec in inherited else []
+    as_well = f"write {listed(lost)} in the list of group {name} as well" if lost else ""
+    at = [leaf.span] if leaf and lost else [item.finding.span for item in context.found_with(Role.SAME_NAME)]
+    sizes = tuple(Related(span, "its sizes are here") for span in at if span and leaf and span.lies_within(leaf.span))
+    if forgotten := forgotten_base(context, group):
+        return _Why(f"is {forgotten} missing? Else {as_well or cure}", forgotten, sizes)
     usable = [item for item in context.groups if not (lost and is_closed(context, item))]
-    having = [item.name for item in usable if spec.value in [pair.name for pair in context.pairs(item)]]
-    if lost and leaf:
-        hint += f"; if the inherited {'one is' if len(lost) == 1 else 'ones are'} meant, {as_well}"
-    if isinstance(of_group, Located) and declared is not None and len(having) == 1:
-        hint += f"; or is group {having[0]} meant, which has it?"
-        missing = f"another group at {of_group.span}"
-    elif having:
-        hint += f"; {named('group', having[:3])} {'has' if len(having) == 1 else 'have'} it"
-    missing = lost_at(leaf) if lost and leaf else missing
-    pairs = (pair for home in ([declared] if declared else context.cluster_and_groups) for pair in context.pairs(home))
+    having = [item.name for item in usable if spec in [pair.name for pair in context.pairs(item)]]
+    elsewhere = f"; {named('group', having[:3])} {'has' if len(having) == 1 else 'have'} it" if having else ""
+    other = of_group.span if isinstance(of_group, Located) and group is not None and len(having) == 1 else None
+    if other is not None:
+        elsewhere = f"; or is group {having[0]} meant, which has it?"
+    pairs = (pair for home in ([group] if group else context.cluster_and_groups) for pair in context.pairs(home))
     given = {pair.name: pair.leaf.at(pair.index, "name") for pair in pairs if pair.name}
-    related = related or _almost(context, spec.value, given)
-    yield hit(subject, message, spec.span, hint, related, missing=missing)
+    related = sizes or _almost(context, spec, given)
+    if name is not None and group is None:
+        near = name_meant(name, context.policy.groups)
+        if near is None:
+            return _Why(f"{cure}{elsewhere}", f"group {name}", related)
+        declared = see(context.policy.groups[near].document.value_span(("name",)), "declared here")
+        misspelt = f"the policy declares {near}: one of the two names is misspelt"
+        return _Why(f"{misspelt}{elsewhere}", f"group {name}", declared)
+    if lost and leaf:
+        inherited_meant = f"if the inherited {'one is' if len(lost) == 1 else 'ones are'} meant, {as_well}"
+        return _Why(f"{cure}; {inherited_meant}{elsewhere}", lost_at(leaf), related)
+    return _Why(f"{cure}{elsewhere}", f"another group at {other}" if other else f"size {spec}", related)
 
 
 def _almost(context: Context, name: str, given: Mapping[str, Span]) -> tuple[Related, ...]:

@@ -194,9 +194,6 @@ def _group_of(part: SimulatedGroup, policy: Policy) -> str:
     return part.group.value
 
 
-# --- applying the policy -----------------------------------------------------------------------------------------
-
-
 def _under(
     policy: Policy, groups: Mapping[str, str], machines: Mapping[str, tuple[SimulatedNode, Machine]], source: str
 ) -> ClusterState:
@@ -233,9 +230,6 @@ def _under(
     difference = diff(policy, bare)
     changes = [change for change in difference.changes if change.path != MEMBERSHIP]
     return before_and_after(bare, changes, terms_of(policy, difference.desired))[1]
-
-
-# --- hardware ----------------------------------------------------------------------------------------------------
 
 
 def _promised(group: GroupPolicy | None) -> Machine:

@@ -9,13 +9,7 @@ from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import NO_LIMITS, Limits, Terms, limits_in_force
 from gpolicy.findings import Finding, Severity
 from gpolicy.impact.comparison import Sides, sides_of
-from gpolicy.impact.declared_guards import (
-    failures_asked,
-    guards_for,
-    judge_declared,
-    need_impact,
-    takes_instances,
-)
+from gpolicy.impact.declared_guards import failures_asked, guards_for, judge_declared, need_impact, takes_instances
 from gpolicy.impact.impact import Impact, impact
 from gpolicy.plan.built_in_guards import check_allowed
 from gpolicy.plan.part import WHOLE, Part

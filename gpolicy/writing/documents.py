@@ -141,8 +141,6 @@ def file_text(lines: Iterable[str]) -> str:
     return "\n".join(lines) + "\n"
 
 
-# --- the guards that a policy begins with: what no change may cost, until somebody relaxes it -----------------------
-
 GUARDS_FILE: Final = "guards.yaml"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from gpolicy.checking.context import Context
 from gpolicy.checking.pairs import amount
@@ -21,6 +21,7 @@ from gpolicy.rules.tags.domains import two_sides
 if TYPE_CHECKING:
     from gpolicy.analysis.violations import ParameterBreach, PolicyViolation
     from gpolicy.checking.tags import Tag
+    from gpolicy.cluster.state import LiveInstance
     from gpolicy.impact.comparison import ViolationChange
     from gpolicy.impact.impact import LocationChange
     from gpolicy.plan.built_in_guards import GuardResult
@@ -144,47 +145,69 @@ def _above_ratios(context: Context, known: ViolationChange) -> Iterator[Hit]:
         yield hit(context.policy.groups.get(group, "cluster"), message, leaf.span if leaf else None, cure)
 
 
+class _Cause(NamedTuple):
+    """What would no longer allow instances of a group: a value of its policy, of sizes one by its number (else 0)."""
+
+    group: str
+    path: Path
+    pair: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Affected:
+    """What a cause would no longer allow: parameters or templates by instance, and the amounts that these need."""
+
+    place: Span | None
+    parameters: dict[str, list[str]]
+    wanted: set[str]
+
+
 def _refused(context: Context, known: ViolationChange) -> Iterator[Hit]:
-    """Yield the groups that would no longer allow instances, at the values that do not.
+    """Yield the groups that would no longer allow instances, at the values that do not."""
+    for cause, refused in sorted(_causes_of(context, known).items()):
+        names = [f"{name} ({', '.join(words)})" for name, words in refused.parameters.items()]
+        message = f"group {cause.group} would no longer allow {some(names)}"
+        what, missing = "their sizes", ""
+        if cause.path == ALLOWED_TEMPLATES:
+            what, missing = "their disk templates", f"{next(iter(refused.parameters.values()))[0]} in {refused.place}"
+        elif cause.path == MINMAX and len(refused.wanted) == 1:
+            what = next(iter(refused.wanted)) or what
+        group = context.policy.groups.get(cause.group, "cluster")
+        yield hit(group, message, refused.place, f"allow {what}", missing=missing)
+
+
+def _causes_of(context: Context, known: ViolationChange) -> dict[_Cause, _Affected]:
+    """Return what would no longer allow instances of the group in which they stay.
 
     Instances between two sizes count for the one that most of the group are nearest to.
     """
     groups, state = context.policy.groups, context.observed
     current = {name: group.current for name, group in context.desired.groups.items()}
-    refused: dict[str, tuple[Declared, PolicyViolation, Sequence[PolicyViolation]]] = {}
+    refused: list[tuple[LiveInstance, Declared, PolicyViolation, Sequence[PolicyViolation]]] = []
     for name, after in [(item.instance, item.after) for item in known.newly if item.after is not None]:
         instance, declared = state.instances[name], groups.get(after.group) or context.policy.cluster
         before = state.nodes[instance.primary_node].group
         if declared is not None and current.get(after.group, after.group) == before:  # else its node moves: GP723
             pairs = [(pair.minimum, pair.maximum) for pair in context.pairs(declared)]
             nearest = context.forecast.breached_pairs(pairs, state.groups[before], instance, after) or (after,)
-            refused[name] = declared, after, nearest
-    uses = Counter((item.group, item.pair) for _, _, nearest in refused.values() for item in nearest)
-    found: dict[tuple[str, Path, int], dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
-    places: dict[tuple[str, Path, int], Span | None] = {}
-    wanted: dict[tuple[str, Path, int], set[str]] = defaultdict(set)
-    for name, (owner, after, nearest) in refused.items():
-        own, instance = max(nearest, key=lambda item: uses[item.group, item.pair]), state.instances[name]
+            refused.append((instance, declared, after, nearest))
+    uses = Counter((item.group, item.pair) for _, _, _, nearest in refused for item in nearest)
+    found: dict[_Cause, _Affected] = {}
+    for instance, owner, after, nearest in refused:
+        own = max(nearest, key=lambda item: uses[item.group, item.pair])
         switched = after.exclusive_storage != state.on_exclusive_storage(instance)
         breaches = [breach for breach in after.breaches if breach.beyond is None]
         for breach in (*breaches, *(breach for breach in own.breaches if breach.beyond is not None)):
             is_switch = switched and breach.parameter == "spindle-use"
             path = EXCLUSIVE_STORAGE if is_switch else _CAUSES.get(breach.parameter, MINMAX)
-            cause = (after.group, path, own.pair if path == MINMAX else 0)
-            found[cause][name].append(str(instance.disk_template) if path == ALLOWED_TEMPLATES else breach.parameter)
+            cause = _Cause(after.group, path, own.pair if path == MINMAX else 0)
+            if cause not in found:
+                found[cause] = _Affected(_place(context, owner, path, own.pair, breach), {}, set())
+            parameter = str(instance.disk_template) if path == ALLOWED_TEMPLATES else breach.parameter
+            found[cause].parameters.setdefault(instance.name, []).append(parameter)
             number = breach.value if isinstance(breach.value, int) else 0
-            wanted[cause].add(f"{breach.parameter} {amount(breach.parameter, number)}" if number else "")
-            if cause not in places:
-                places[cause] = _place(context, owner, path, own.pair, breach)
-    for cause, by_instance in sorted(found.items()):
-        names = [f"{name} ({', '.join(words)})" for name, words in by_instance.items()]
-        message = f"group {cause[0]} would no longer allow {some(names)}"
-        what = "their disk templates" if cause[1] == ALLOWED_TEMPLATES else "their sizes"
-        if cause[1] == MINMAX and len(wanted[cause]) == 1:
-            what = wanted[cause].pop() or what
-        template = next(iter(by_instance.values()))[0] if cause[1] == ALLOWED_TEMPLATES else ""
-        missing = f"{template} in {places[cause]}" if template else ""
-        yield hit(groups.get(cause[0], "cluster"), message, places[cause], f"allow {what}", missing=missing)
+            found[cause].wanted.add(f"{breach.parameter} {amount(breach.parameter, number)}" if number else "")
+    return found
 
 
 def _place(context: Context, declared: Declared, path: Path, pair: int, breach: ParameterBreach) -> Span | None:

@@ -83,9 +83,9 @@ def node_in_two_clusters(fleet: Fleet) -> Iterator[Hit]:
                 meant = lost[wrong.policy]
                 missing = nodes_like(meant[0]) if meant else ""  # as GP613 says
                 hint = "write nodes of this cluster, or leave it in the cluster that has it"
-                if meant:
+                if len(meant) == 1:
                     hint = f"is {meant[0]} meant? A node set names it, and no group does"
-                if len(meant) > 1:
+                elif meant:
                     hint = f"are {listed(meant)} meant? Node sets name them, and no group does"
                 related = see(right.span, "named here")
                 yield hit(wrong.label, message, wrong.span, hint, related, missing=missing, policy=wrong.policy)

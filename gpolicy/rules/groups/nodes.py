@@ -26,8 +26,7 @@ MOST_COMPARED: Final = 50_000
 """Pairs of patterns that are looked at, and that are compared: each with each of some 300 groups."""
 MOST_NAMES: Final = 500_000
 """Names that patterns are written out to, to compare them."""
-_NUMBERS: Final = re.compile(r"[\[{(]([0-9]{1,2})(?:-|:|\.\.)([0-9]{1,2})[\])}]")
-_ALTERNATIVES: Final = re.compile(r"\{([a-z0-9.-]++(?:,[a-z0-9.-]++)++)\}")
+_LETTERS_BETWEEN: Final = re.compile(r"\[([0-9a-z])-([0-9a-z])\]")
 _STEM: Final = re.compile("[a-z]{4,}(?=[^a-z])", re.IGNORECASE)
 _DOMAIN: Final = re.compile(r"(?:\[[^][]*+\]|[^.\[\]])++\.(.+)")
 _MOST_DOMAINS: Final = 20
@@ -159,9 +158,9 @@ def _overlaps(
     for first, second, about in overlaps.values():
         values = [patterns[at][1].value for at in (first, second)]
         owners = [patterns[at][0].name for at in (first, second)]
-        place_meant, copied = _copied(context, owners, values) if not only_different else (0, "")
+        at_copied, copied = _copied(context, owners, values) if not only_different else (0, "")
         if copied:
-            wide = (first, second)[place_meant]
+            wide = (first, second)[at_copied]
         elif uses[first] == uses[second]:
             wide = first if values[0] != values[1] and takes_in(*values) else second
         else:
@@ -170,15 +169,21 @@ def _overlaps(
         both = f"{place.value} and {entry.value} of {one.title} match the same nodes"
         if place.value == entry.value:
             both = f"{place.value} is also a pattern of {one.title}"
-        hint = f"narrow {place.value}: it meets {uses[wide]} others" if uses[wide] > 1 else "narrow one of them"
-        meant = glob_beginning(other.name, place.value)
-        if ends(place.value)[0] and takes_in(place.value, meant) and not share_nodes(meant, entry.value):
-            hint = f"is {meant} meant? Else {hint}"
-        hint = "leave it out of one of the two: was it copied?" if place.value == entry.value else hint
         widest = place.value if uses[wide] > 1 else min(entry.value, place.value, key=len)
         missing = node_lists.nodes_like(copied) or f"within {widest}"
-        hint = f"is {copied} meant? Node sets name such nodes, and no group does. Else {hint}" if copied else hint
+        asked = f"is {copied} meant? Node sets name such nodes, and no group does. Else " if copied else ""
+        hint = f"{asked}{_cure_of_overlap(other.name, place.value, entry.value, uses[wide])}"
         yield hit(other, f"{both}{about}", place.span, hint, see(entry.span, f"{one.name} is here"), missing=missing)
+
+
+def _cure_of_overlap(owner: str, pattern: str, other: str, met: int) -> str:
+    """Return what to do about a pattern that shares nodes with another one, of so many that it meets."""
+    if pattern == other:
+        return "leave it out of one of the two: was it copied?"
+    narrow = f"narrow {pattern}: it meets {met} others" if met > 1 else "narrow one of them"
+    meant = glob_beginning(owner, pattern)
+    parts_them = ends(pattern)[0] and takes_in(pattern, meant) and not share_nodes(meant, other)
+    return f"is {meant} meant? Else {narrow}" if parts_them else narrow
 
 
 def _copied(context: Context, groups: list[str], patterns: list[str]) -> tuple[int, str]:
@@ -215,20 +220,23 @@ def _named_elsewhere(context: Context, entries: Sequence[tuple[Declared, Located
         names = written_out(entry.value) or () if is_glob(entry.value) and left > 0 else ()
         left -= len(names)
         twice = next((name for name in names if name in named and named[name][0] is not group), None)
-        if twice is not None:
-            other, place = named[twice]
-            message = f"{twice} is in {other.title}, and {entry.value} of {group.title} takes it in as well"
-            missing, hint = f"within {entry.value}", "leave it out of one of the two"
-            beside = context.once(node_lists.patterns_beside)[1].get(twice, ())
-            shorter = next((meant for _, span, meant in beside if span == entry.span), "")
-            ends = (group, entry.span), (other, place.span)
-            stems = {LETTERS.findall(item.value)[0] for owner, item in entries if owner is other}
-            lost = [name for each in stems for name in context.once(_without_group).get(each, ())]
-            (owner, span), (also, there) = ends if shorter and len(lost) != 1 else reversed(ends)
-            if len(lost) == 1:
-                shorter, missing = lost[0], node_lists.nodes_like(lost[0])
-            hint = f"is {shorter} meant? Else {hint}" if shorter else hint
-            yield hit(owner, message, span, hint, see(there, f"{also.name} is here"), missing=missing)
+        if twice is None:
+            continue
+        other, place = named[twice]
+        message = f"{twice} is in {other.title}, and {entry.value} of {group.title} takes it in as well"
+        stems = {LETTERS.findall(item.value)[0] for owner, item in entries if owner is other}
+        lost = [name for each in stems for name in context.once(_without_group).get(each, ())]
+        is_other_name = len(lost) == 1  # only node sets know it
+        beside = context.once(node_lists.patterns_beside)[1].get(twice, ())
+        shorter = next((meant for _, span, meant in beside if span == entry.span), "")
+        meant = lost[0] if is_other_name else shorter
+        missing = node_lists.nodes_like(meant) if is_other_name else f"within {entry.value}"
+        wrong, right = (other, place), (group, entry)
+        if shorter and not is_other_name:
+            wrong, right = right, wrong
+        hint = f"{f'is {meant} meant? Else ' if meant else ''}leave it out of one of the two"
+        related = see(right[1].span, f"{right[0].name} is here")
+        yield hit(wrong[0], message, wrong[1].span, hint, related, missing=missing)
 
 
 def _too_many(patterns: Sequence[tuple[Declared, Located[str]]]) -> Hit:
@@ -269,21 +277,6 @@ def _could_meet(patterns: list[str], groups: list[str]) -> tuple[list[tuple[int,
     return sorted(pairs), True
 
 
-def _expanded(pattern: str) -> list[str]:
-    """Return the patterns for numbers of several digits, and for the braces of a shell; none where there are none."""
-    numbers, words = _NUMBERS.search(pattern), _ALTERNATIVES.search(pattern)
-    found, parts = numbers or words, list[str]()
-    tens: dict[str, list[str]] = {}
-    for number in range(int(numbers[1]), int(numbers[2]) + 1) if numbers else ():
-        digits = str(number).zfill(len(numbers[1]) if numbers else 0)
-        tens.setdefault(digits[:-1], []).append(digits[-1])
-    parts += [f"{ten}[{last[0]}-{last[-1]}]" if len(last) > 1 else f"{ten}{last[0]}" for ten, last in tens.items()]
-    if words and not numbers:
-        letters = words[1].replace(",", "")
-        parts = [f"[{letters}]"] if len(letters) == words[1].count(",") + 1 else words[1].split(",")
-    return [f"{pattern[: found.start()]}{part}{pattern[found.end() :]}" for part in parts] if found else []
-
-
 @warning("GP612", explains=0)
 def pattern_unlikely(context: Context) -> Iterator[Hit]:
     left = MOST_LOOKED_AT
@@ -300,18 +293,21 @@ def pattern_unlikely(context: Context) -> Iterator[Hit]:
                 message = f"{entry.value} adds nothing: {wider} in the same list matches it"
                 yield hit(declared, message, entry.span, "remove it, or correct the pattern")
             if reason:
-                hint = "* is for any letters, [1-4] for one of a set, [1-9] and 1[0-2] for 1 to 12"
-                ends = r"\[([0-9a-z])-([0-9a-z])\]"
-                turned = re.sub(ends, lambda match: f"[{'-'.join(sorted(match.groups()))}]", entry.value)
-                for meant in (_expanded(entry.value), re.split(r"[,; ]+", entry.value)):
-                    if not meant or any(map(unlikely, meant)):
-                        continue
-                    each = "each as an entry of its own: " if len(meant) > 1 else ""
-                    hint = f"write {each}{', '.join(meant)}"
-                hint = f"is {right} meant?" if (right := digits_meant(context, entry.value)) else hint
+                turned = _LETTERS_BETWEEN.sub(lambda match: f"[{'-'.join(sorted(match.groups()))}]", entry.value)
                 can_fix = turned != entry.value and not unlikely(turned)
                 fix = edits.replace_word(context.policy, entry.span, entry.value, turned) if can_fix else None
+                hint = _likely_instead(context, entry.value)
                 yield hit(declared, f"{entry.value}: {reason}", entry.span, hint, fix=fix)
+
+
+def _likely_instead(context: Context, entry: str) -> str:
+    """Return what to write for an unlikely pattern."""
+    if right := digits_meant(context, entry):
+        return f"is {right} meant?"
+    for meant in (re.split(r"[,; ]+", entry), node_lists.expanded(entry)):
+        if meant and not any(map(unlikely, meant)):
+            return f"write {'each as an entry of its own: ' if len(meant) > 1 else ''}{', '.join(meant)}"
+    return "* is for any letters, [1-4] for one of a set, [1-9] and 1[0-2] for 1 to 12"
 
 
 @warning("GP621", when=When.NO_STATE)
@@ -425,26 +421,24 @@ def node_in_no_group(context: Context) -> Iterator[Hit]:
     }
     reported = set[Span]()
     for number, (nodes, unknown) in enumerate(unknown_in_sets(context)):
-        first = unknown[0].value
-        slip = list_meant(context, first) if len(unknown) == 1 else None
+        name, span = unknown[0].value, unknown[0].span
+        slip = list_meant(context, name) if len(unknown) == 1 else None
+        missing = node_lists.nodes_like(name)
         if slip is not None and slip.owner.level is Level.GROUP:
-            group, span, question = slip
-            message = f"{group.title} stops short of {first}, which {nodes.title} names, and no group does"
-            if span not in reported:
-                related = see(unknown[0].span, "it is named here")
-                yield hit(group, message, span, question, related, missing=node_lists.nodes_like(first))
-            reported.add(span)
+            message = f"{slip.owner.title} stops short of {name}, which {nodes.title} names, and no group does"
+            if slip.span not in reported:
+                yield hit(slip.owner, message, slip.span, slip.question, see(span, "it is named here"), missing=missing)
+            reported.add(slip.span)
             continue
-        what = "what it matches is" if is_glob(first) else "it is"
-        missing = node_lists.nodes_like(first)
+        about = f"{name}: {'what it matches is' if is_glob(name) else 'it is'}"
         if len(unknown) > 1:
-            first, what = f"{first} and {len(unknown) - 1} more of this set", "they are"
-        message = f"{first}: {what} in no group of the policy"
-        hint = "correct the name, or add the node to its group"
-        hint = f"{slip.question} Else add the node to its group" if slip is not None else hint
-        near = name_meant(unknown[0].value, only_here) if number < MOST_GUESSES else None
-        hint = f"is {right} meant?" if (right := digits_meant(context, unknown[0].value)) else hint
+            about = f"{name} and {len(unknown) - 1} more of this set: they are"
+        near = name_meant(name, only_here) if number < MOST_GUESSES else None
         if near is not None:
             hint = f"Did you mean `{near}`? Or is it the group that misspells the name? Write the same in both"
-        related = (only_here[near],) if near else node_lists.almost_in_group(context, unknown[0].value)
-        yield hit(nodes, message, unknown[0].span, hint, related, missing=missing)
+        elif right := digits_meant(context, name):
+            hint = f"is {right} meant?"
+        else:
+            hint = f"{f'{slip.question} Else' if slip else 'correct the name, or'} add the node to its group"
+        related = (only_here[near],) if near else node_lists.almost_in_group(context, name)
+        yield hit(nodes, f"{about} in no group of the policy", span, hint, related, missing=missing)

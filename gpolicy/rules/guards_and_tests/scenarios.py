@@ -133,17 +133,12 @@ def test_without_hardware(context: Context) -> Iterator[Hit]:
         asked = [groups[name] for name in named]
         slips = any(unlikely(node.value) for group in asked for node in group.nodes or ())
         if asked and not slips and all(_missing(context, group) or promised_nodes(group) is None for group in asked):
-            hint = "say in `on` what to simulate, or declare the hardware and the nodes of the group"
-            missing = f"hardware of {sorted(group.name for group in asked)}"
-            if len(asked) == 1 and (forgotten := forgotten_base(context, asked[0])):
-                hint, missing = f"is {forgotten} missing? Else {hint}", forgotten
-            yield hit(
-                _label(scenario),
-                f"no cluster to run on: {_lacks(context, asked)}",
-                scenario.span,
-                hint,
-                missing=missing,
-            )
+            forgotten = forgotten_base(context, asked[0]) if len(asked) == 1 else ""
+            lacking = f"is {forgotten} missing? Else " if forgotten else ""
+            hint = f"{lacking}say in `on` what to simulate, or declare the hardware and the nodes of the group"
+            missing = forgotten or f"hardware of {sorted(group.name for group in asked)}"
+            message = f"no cluster to run on: {_lacks(context, asked)}"
+            yield hit(_label(scenario), message, scenario.span, hint, missing=missing)
 
 
 def _lacks(context: Context, groups: list[GroupPolicy]) -> str:
@@ -229,17 +224,17 @@ def test_template(context: Context) -> Iterator[Hit]:
             expects_refusal = not any(isinstance(item, ExpectedNumber) and item.least for item in wanted.values())
         if expects_refusal or (scenario.sizes is not None and scenario.sizes.ignore_ipolicy):
             continue  # that may be what it shows
-        name, message, missing, hint = template.value, "", "", "name another template"
+        name, label = template.value, _label(scenario)
         if name == "diskless" and scenario.sizes is not None and scenario.sizes.disks:
             message = "diskless instances have no disks, and this one has"
-            hint = "write disks: [], or name another template"
+            yield hit(label, message, template.span, "write disks: [], or name another template")
         elif enabled is not None and name not in enabled.texts:
-            message, missing = f"{name} is not enabled on the cluster", f"enabled {name}"
+            message = f"{name} is not enabled on the cluster"
+            yield hit(label, message, template.span, "name another template", missing=f"enabled {name}")
         elif lists and lists[0] and all(allowed is not None and name not in allowed.texts for allowed in lists):
-            message, missing = f"{name} is not allowed in {homes[0].title}", f"{name} in {lists[0].span}"
+            message = f"{name} is not allowed in {homes[0].title}"
             hint = f"is {listed(lists[0].texts, 'or')} meant? Else allow {name} there"
-        if message:
-            yield hit(f"test/{scenario.name.value}", message, template.span, hint, missing=missing)
+            yield hit(label, message, template.span, hint, missing=f"{name} in {lists[0].span}")
 
 
 @warning("GP818", When.WHOLE)

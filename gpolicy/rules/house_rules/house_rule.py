@@ -201,9 +201,6 @@ def _broken(
     return Hit(declared.label, info.finding(message, span, hint=reason, related=tuple(related), missing=missing))
 
 
-# --- where it stands -----------------------------------------------------------------------------------------------
-
-
 def _place(breach: Breach, declared: Declared, effective: EffectiveObject, policy: Policy) -> _WrittenAt:
     """Return the place of the value that breaks a rule, and its document; the object where nothing is written."""
     if not breach.path:
@@ -228,9 +225,6 @@ def _written(leaf: Leaf, rest: list[str | int]) -> Pointer:
         return tuple(rest)
     item = leaf.value[rest[0]]
     return (written.index(item),) if isinstance(written, list) and item in written else ()
-
-
-# --- what it says --------------------------------------------------------------------------------------------------
 
 
 def _reason(breach: Breach) -> str:
@@ -333,20 +327,21 @@ def rule_matches_nothing(context: Context) -> Iterator[Hit]:
                     what = f"no {kind.value} is called {glob.value!r}"
                     yield _hit(house_rule, what, glob.span, f"Did you mean `{near}`?")
             continue
-        message, span, hint = f"the policy has no {kind.value}", kind.span, "remove the rule, or correct its kind"
         removed = (group.name for group in policy.groups.values() if group.removed)
         gone = [name for name in removed if fits_any(name, house_rule.names)]
         if names and not any(fits_any(name, house_rule.names) for name in names) and house_rule.names:
-            glob = house_rule.names[0]
-            message, span = f"no {kind.value} is called {glob.value!r}", glob.span
-            hint = did_you_mean_one_of(glob.value.strip("*"), "names", names)
+            first = house_rule.names[0]
+            why, span = f"no {kind.value} is called {first.value!r}", first.span
+            cure = did_you_mean_one_of(first.value.strip("*"), "names", names)
         elif names:
-            message = f"no {kind.value} with such a name has such a tag"
-            span, hint = house_rule.tags[0].span, "correct the tags, or remove the rule"
+            why, span = f"no {kind.value} with such a name has such a tag", house_rule.tags[0].span
+            cure = "correct the tags, or remove the rule"
+        else:
+            why, span, cure = f"the policy has no {kind.value}", kind.span, "remove the rule, or correct its kind"
         asked = [*gone, *(glob.value for glob in house_rule.names if not is_glob(glob.value))]
         missing = f"group {asked[0]}" if asked and kind.value == "NodeGroup" else ""
-        hint = f"group {gone[0]} is to be removed: remove the rule, too" if gone else hint
-        message = f"house rule {house_rule.name.value} looks at nothing: {message}"
+        hint = f"group {gone[0]} is to be removed: remove the rule, too" if gone else cure
+        message = f"house rule {house_rule.name.value} looks at nothing: {why}"
         yield hit(_label(house_rule), message, span, hint, missing=missing)
 
 
@@ -363,11 +358,9 @@ def _almost_tagged(context: Context, house_rule: HouseRule) -> Iterator[Hit]:
     meant = {word: name_meant(word, wanted) for word in islice(words, MOST_GUESSES)}
     texts = [file.text for file in policy.files.values()]
     likely = {near for near in meant.values() if near is not None}
-    again = {
-        near for near in likely if sum(text.count(near) for text in texts) > 1
-    }  # a word that stands twice is right
-    found_by_rules = context.found_by(HOUSE_CODE) if likely else ()
-    broken = grouped((other.label, other.finding) for other in found_by_rules)
+    # a word that stands twice is right
+    again = {near for near in likely if sum(text.count(near) for text in texts) > 1}
+    broken = grouped((other.label, other.finding) for other in (context.found_by(HOUSE_CODE) if likely else ()))
     for item, tag in tagged:
         near = meant.get(tag.value)
         if near and not looked_at and near not in again:

@@ -56,8 +56,8 @@ def _both(hypervisor: str, first: str, second: str) -> tuple[Path, Path]:
     return ("hvparams", hypervisor, first), ("hvparams", hypervisor, second)
 
 
-_of_kvm: Final = partial(_both, "kvm")
-
+_of_kvm, _of_hvm, _of_pvm = (partial(_both, hypervisor) for hypervisor in ("kvm", "xen-hvm", "xen-pvm"))
+_with_default: Final = partial(_Clash, by_default=True)
 
 _CONTRADICTIONS: Final[_Clashes] = {
     _of_kvm("security_domain", "security_model"): _Clash(lambda domain, model: bool(domain) and model != "user"),
@@ -206,15 +206,9 @@ _MISMATCHES: Final[_Clashes] = {
         for name in DATA_COLLECTORS
     },
     **{key: pair for row in read_data("hypervisor_pairs.toml")["ignored"] for key, pair in _ignored(**row).items()},
-    _both("xen-pvm", "use_bootloader", "bootloader_path"): _Clash(
-        lambda use, path: use is True and path == "", by_default=True
-    ),
-    _of_kvm("boot_order", "floppy_image_path"): _Clash(
-        lambda order, image: order == "floppy" and image == "", by_default=True
-    ),
-    _both("xen-hvm", "boot_order", "cdrom_image_path"): _Clash(
-        lambda order, image: set(order) == {"d"} and image == "", by_default=True
-    ),
+    _of_pvm("use_bootloader", "bootloader_path"): _with_default(lambda use, path: use is True and path == ""),
+    _of_kvm("boot_order", "floppy_image_path"): _with_default(lambda boot, image: boot == "floppy" and image == ""),
+    _of_hvm("boot_order", "cdrom_image_path"): _with_default(lambda boot, image: set(boot) == {"d"} and image == ""),
     (("hvparams", "xen-pvm", "xen_cmd"), ("hvparams", "xen-hvm", "xen_cmd")): _Clash(lambda one, other: one != other),
     _of_kvm("boot_order", "kernel_path"): _Clash(lambda order, kernel: order != "disk" and kernel != ""),
     **{
@@ -225,36 +219,30 @@ _MISMATCHES: Final[_Clashes] = {
     _of_kvm("scsi_controller_type", "disk_type"): _Clash(
         lambda controller, disk: controller != "lsi" and not disk.startswith("scsi")
     ),
-    _of_kvm("root_path", "disk_type"): _Clash(
+    _of_kvm("root_path", "disk_type"): _with_default(
         lambda root, disk: disk == "paravirtual" and re.match("/dev/([sh]|xv)d", root) is not None,
-        by_default=True,
         unless=(kvm("kernel_path"), ""),
     ),
     _of_kvm("kernel_args", "serial_console"): _Clash(
         lambda arguments, console: console is False and "console=ttyS" in arguments, unless=(kvm("kernel_path"), "")
     ),
-    _both("xen-pvm", "root_path", "blockdev_prefix"): _Clash(
+    _of_pvm("root_path", "blockdev_prefix"): _Clash(
         lambda root, prefix: bool(re.match("/dev/[shv]d", root)) and not root.startswith(f"/dev/{prefix}")
     ),
     _of_kvm("cpu_type", "kvm_flag"): _Clash(lambda cpu, flag: cpu.partition(",")[0] == "host" and flag == "disabled"),
     _of_kvm("security_domain", "security_model"): _Clash(lambda domain, model: domain == "root" and model == "user"),
-    (("enabled_user_shutdown",), kvm("user_shutdown")): _Clash(
-        lambda of_cluster, own: of_cluster is True and own is False, by_default=True
+    (("enabled_user_shutdown",), kvm("user_shutdown")): _with_default(
+        lambda all_may, may: all_may is True and may is False
     ),
-    _both("xen-pvm", "root_path", "kernel_args"): _Clash(
+    _of_pvm("root_path", "kernel_args"): _with_default(
         lambda root, arguments: root == "" and "root=" not in arguments,
-        by_default=True,
         unless=(("hvparams", "xen-pvm", "use_bootloader"), True),
     ),
     _of_kvm("kernel_args", "root_path"): _Clash(
         lambda arguments, root: any(word.startswith("root=") and word[5:] != root for word in arguments.split())
     ),
-    _both("xen-hvm", "nic_type", "vif_type"): _Clash(
-        lambda nic, vif: vif == "vif" and nic not in ("paravirtual", "rtl8139")
-    ),
-    (kvm("user_shutdown"), ("enabled_user_shutdown",)): _Clash(
-        lambda own, of_cluster: own is True and of_cluster is False
-    ),
+    _of_hvm("nic_type", "vif_type"): _Clash(lambda nic, vif: vif == "vif" and nic not in ("paravirtual", "rtl8139")),
+    (kvm("user_shutdown"), ("enabled_user_shutdown",)): _Clash(lambda may, all_may: may is True and all_may is False),
 }
 
 

@@ -1,7 +1,7 @@
 """GP205 to GP207, GP213, GP214, GP216, GP220, GP221 and GP224: the bounds of one spec, and the standard instance."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from gpolicy.checking.context import Context
 from gpolicy.checking.pairs import MAX_PAIRS, Pair, amount, as_written, nearest
@@ -42,20 +42,20 @@ def _end_meant(
 ) -> tuple[str, str]:
     """Return the bound of a size that is most likely wrong where min is above max, and what is most likely meant."""
     others = number_meant.sizes_beside(context, declared, pair)
-    odd = {end: number_meant.out_of_line(pair, end, name, others) for end in written}
+    odd = {bound: number_meant.out_of_line(pair, bound, name, others) for bound in written}
     is_clear = odd["min"][0] != odd["max"][0] or abs(odd["min"][1] - odd["max"][1]) >= number_meant.CLEARLY
     ends = [max(odd, key=odd.__getitem__)] if is_clear else [*odd]
-    guesses = {end: number_meant.bound_meant(context, declared, pair, end, name) for end in ends}
-    meant = {end: value for end, value in guesses.items() if value is not None}
-    end = next(iter(meant), ends[0]) if len(meant) == 1 else ends[0]
+    guesses = {bound: number_meant.bound_meant(context, declared, pair, bound, name) for bound in ends}
+    meant = [(bound, value) for bound, value in guesses.items() if value is not None]
+    end, value = meant[0] if len(meant) == 1 else (ends[0], None)
     exchanged = pair.with_bound("min", name, written["max"]).with_bound("max", name, written["min"])
     peers = [other for other in others if other.index >= 0]
-    may_be = not any(number_meant.out_of_line(exchanged, end, name, peers)[0] for end in written)
+    may_be = not any(number_meant.out_of_line(exchanged, bound, name, peers)[0] for bound in written)
     std = {key: int(leaf.number) for key, leaf in number_meant.declared_std(context).items()}
     own = [(key, size) for key, size in std.items() if key == name and all(peer.outside(std.items()) for peer in peers)]
-    if may_be and meant and pair.with_bound(end, name, meant[end]).outside(own) and not exchanged.outside(own):
-        meant = {}
-    guess = f"is {amount(name, meant[end])} meant?" if len(meant) == 1 else ""
+    if may_be and value is not None and pair.with_bound(end, name, value).outside(own) and not exchanged.outside(own):
+        value = None  # std lies in the size only if the bounds are exchanged
+    guess = f"is {amount(name, value)} meant?" if value is not None else ""
     low, high = (amount(name, size) for size in written.values())
     or_exchanged = f"if they are exchanged, write min {high} and max {low}" if may_be and not guess else ""
     if not is_clear:
@@ -164,34 +164,47 @@ def _memory_of_cpu(bound: Mapping[str, int]) -> float | None:
     return memory / cpus if memory > 0 and cpus > 0 and sensible else None
 
 
+class _Misfit(NamedTuple):
+    """The number that most likely keeps std out of a size: of std, or else the bound of the size, and a hint."""
+
+    pair: Pair
+    name: str
+    hint: str
+    at_std: bool
+
+
 @error("GP205", When.BETTER_WITH_STATE, stays=REFUSED, explains=12)
 def std_outside(context: Context) -> Iterator[Hit]:
     std, cluster = number_meant.declared_std(context), context.policy.cluster
     pairs = context.pairs(cluster) if cluster else ()
     if cluster is None or not all(pair.possible for pair in pairs):
         return  # std may lie in what is meant
-    sizes = {name: int(leaf.number) for name, leaf in std.items()}
-    if not pairs or not all(pair.outside(sizes.items()) for pair in pairs):
+    numbers = {name: int(leaf.number) for name, leaf in std.items()}
+    if not pairs or not all(pair.outside(numbers.items()) for pair in pairs):
         return
-    fewest = min(len(pair.outside(sizes.items())) for pair in pairs)
-    near = [pair for pair in pairs if len(pair.outside(sizes.items())) == fewest]
-    pair = nearest(near, sizes.items())
-    name = next(iter(pair.outside(sizes.items())))
-    sizes |= {item: as_written(std[item], sizes[item]) for each in near for item in each.outside(sizes.items())}
+    fewest = min(len(pair.outside(numbers.items())) for pair in pairs)
+    near = [pair for pair in pairs if len(pair.outside(numbers.items())) == fewest]
+    first = nearest(near, numbers.items())
+    outside = {item for pair in near for item in pair.outside(numbers.items())}
+    sizes = numbers | {item: as_written(std[item], numbers[item]) for item in outside}
     refused = _refused_by(context, cluster, pairs)
-    hint, place, at_std = "Ganeti refuses this: correct std, or the size", std[name].span, True
     guesses = [(item, value) for item in std for value in _std_meant(pairs, sizes, item)]
     if len(guesses) == 1 and (len(pairs) > 1 or not refused):
-        name, value = guesses[0]
-        place, hint = std[name].span, f"is {amount(name, value)} meant?"
+        ((name, value),) = guesses
+        misfit = _Misfit(first, name, f"is {amount(name, value)} meant?", at_std=True)
     elif fewest == 1 and (odd := _odd_bound(context, cluster, near, sizes, refused)):
-        pair, end, name, hint = odd
-        at_std = False
-    end = "min" if sizes[name] < pair.minimum[name] else "max"
-    place, other = (std[name].span, pair.at(end, name))[:: 1 if at_std else -1]
-    message = f"std lies in no size; {pair.misfit(sizes.items())}"
-    lost = lost_sizes(context, cluster, sizes, "std lies in no other size")
-    yield lost or hit("cluster", message, place, hint, see(other, f"{pair.title if at_std else 'std'} is here"))
+        misfit = odd
+    else:
+        name = next(iter(first.outside(numbers.items())))
+        misfit = _Misfit(first, name, "Ganeti refuses this: correct std, or the size", at_std=True)
+    end = "min" if sizes[misfit.name] < misfit.pair.minimum[misfit.name] else "max"
+    place, other = std[misfit.name].span, misfit.pair.at(end, misfit.name)
+    message = f"std lies in no size; {misfit.pair.misfit(sizes.items())}"
+    if misfit.at_std:
+        found = hit("cluster", message, place, misfit.hint, see(other, f"{misfit.pair.title} is here"))
+    else:
+        found = hit("cluster", message, other, misfit.hint, see(place, "std is here"))
+    yield lost_sizes(context, cluster, sizes, "std lies in no other size") or found
 
 
 def _std_meant(pairs: Sequence[Pair], std: Mapping[str, int], name: str) -> list[int]:
@@ -209,12 +222,12 @@ def _odd_bound(
     pairs: Sequence[Pair],
     std: Mapping[str, int],
     refused: Sequence[Mapping[str, int]],
-) -> tuple[Pair, str, str, str] | None:
-    """Return the bound that keeps std out of a size, if it is the one that is wrong; its end, parameter and a hint.
+) -> _Misfit | None:
+    """Return the bound that keeps std out of a size, if it is the one that is wrong.
 
     It keeps instances out as well, or it is out of line, and no instances are known.
     """
-    found = list[tuple[tuple[float, ...], tuple[Pair, str, str, str]]]()
+    found = list[tuple[tuple[float, ...], _Misfit]]()  # each with how sure it is
     known = number_meant.observed_sizes(context, cluster, pairs[0].leaf)
     for pair in pairs[:MAX_PAIRS]:
         (name,) = pair.outside(std.items())
@@ -222,18 +235,19 @@ def _odd_bound(
         seen = [item[name] for item in refused if known and [*pair.outside(item.items())] == [name]]
         odd = number_meant.out_of_line(pair, end, name, number_meant.sizes_beside(context, cluster, pair))
         value = number_meant.bound_meant(context, cluster, pair, end, name, [std, *refused])
-        beside = [item for item in refused if {*pair.outside(item.items())} == {name} and value is not None]
-        fits = sum(item[name] <= (value or 0) if end == "max" else item[name] >= (value or 0) for item in beside)
-        if fits and value is not None:
-            as_seen = ", as instances have" if value in [item[name] for item in beside] else ""
-            found.append(((fits, *odd), (pair, end, name, f"is {amount(name, value)} meant{as_seen}?")))
+        guess = f"is {amount(name, value)} meant" if value is not None else ""
+        beside = [item[name] for item in refused if {*pair.outside(item.items())} == {name} and value is not None]
+        fits = sum(size <= (value or 0) if end == "max" else size >= (value or 0) for size in beside)
+        if fits:
+            sure, hint = fits, f"{guess}, as instances have?" if value in beside else f"{guess}?"
         elif seen and (farthest(seen) < pair.minimum[name]) == (end == "min"):
-            hint = f"correct the size: instances have {amount(name, farthest(seen))}"
-            found.append(((len(seen), *odd), (pair, end, name, hint)))
+            sure, hint = len(seen), f"correct the size: instances have {amount(name, farthest(seen))}"
         elif not known and odd[0] + odd[1] > number_meant.CLEARLY:
-            guess = f"is {amount(name, value)} meant?" if value is not None else "correct it"
-            written = amount(name, pair.written(end, name))
-            found.append(((0, *odd), (pair, end, name, f"{end} {written} is far from the other sizes: {guess}")))
+            far = f"{end} {amount(name, pair.written(end, name))} is far from the other sizes"
+            sure, hint = 0, f"{far}: {f'{guess}?' if guess else 'correct it'}"
+        else:
+            continue
+        found.append(((sure, *odd), _Misfit(pair, name, hint, at_std=False)))
     return max(found, key=lambda item: item[0])[1] if found else None
 
 

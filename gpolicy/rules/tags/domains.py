@@ -166,6 +166,11 @@ def allowed_migrations(context: Context) -> set[tuple[str, ...]]:
     return {*declared, *(tuple(suffix.split("::")) for suffix in observed_suffixes(context, "allowmigration"))}
 
 
+def tags_of(node: TaggedNode, names: Iterable[str]) -> frozenset[str]:
+    """Return the tags that a node has of these domains."""
+    return frozenset(tag for name in names for tag in node.of(name))
+
+
 def may_receive(target: Collection[str], tags: frozenset[str], allowed: set[tuple[str, ...]]) -> bool:
     """Return whether a node with the tags `target` may receive from one with these migration tags."""
     return all(tag in target or any((tag, own) in allowed for own in target) for tag in tags)

@@ -2,7 +2,7 @@
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from difflib import SequenceMatcher, get_close_matches
 from functools import lru_cache
 from heapq import nsmallest
@@ -293,6 +293,13 @@ def allowmigration_pointless(context: Context) -> Iterator[Hit]:
 
 @warning("GP517", When.MORE_WITH_STATE | When.WHOLE, explains=13)
 def tag_without_node(context: Context) -> Iterator[Hit]:
+    guess = Guesses()
+    yield from _unused_domains(context, guess)
+    yield from _unused_exceptions(context, guess)
+
+
+def _unused_domains(context: Context, guess: Guesses) -> Iterator[Hit]:
+    """Yield the declared domains of which no node has a tag, where it is known what tags nodes have or are to have."""
     known = domains.known_node_tags(context)
     kinds = {tag.partition(":")[0] for tag in known if ":" in tag}
     used = {begin for tag in known for begin in domains.prefixes_of(tag)}
@@ -300,41 +307,48 @@ def tag_without_node(context: Context) -> Iterator[Hit]:
     names = domains.domains_of_nodes(context)
     owned = {item.prefix.rstrip(":") for item in context.policy.owned if Level.NODE in item.levels}
     is_said = not used.isdisjoint(names) or not (owned & declared).issubset(names)  # which tags nodes are to have
-    guess = Guesses()
     unread = sorted((owned & kinds).difference(names))
     places = domains.unread_places(context) or (unread if len(unread) == 1 else [])
     misspelt = domains.misspelt_domains(context)
     apart = {side.partition(":")[0] for outside in context.once(_outside_domains).values() for side in outside}
-    for family in ("nlocation", "migration"):
+    for family, others, wanted in (("nlocation", places, ""), ("migration", [], min(apart, default=""))):
         for domain, tag in domains.domains_of(context, family).items():
             if tag is None or domain in used:
                 continue
             slips = (kind for kind in kinds if is_one_slip(domain, kind) or domain.startswith(f"{kind}:"))
-            wanted = min(apart, default="") if family == "migration" else ""  # what the exceptions are about
-            close = (wanted if wanted in kinds else "") or guess(domain, kinds, cutoff=domains.CLOSE) or next(slips, "")
-            others, is_new = places if family == "nlocation" else [], close and domain in owned - {close}
-            if context.state is not None or close or is_said or others:
-                hint = f"tag the nodes {domain}:…"
-                hint = f"is {listed(others, 'or')} meant, which nodes have? Else {hint}" if others else hint
-                hint = f"Did you mean `{close}`?" if close else hint
-                if close not in ("", wanted) and context.state is None and domain not in misspelt:  # as GP522 says
-                    hint = f"correct the domain, or the tags {close}:…"
-                hint = f"rename the tags {close}:… to {domain}:…, as in `owns`; or write {close}" if is_new else hint
-                if ":" in domain and domain in known:
-                    hint = f"Did you mean `{domain.partition(':')[0]}`, what stands before the value of a tag?"
-                missing = f"tags of domain {domain}" if close else ""
-                missing = f"migration domain {wanted}" if wanted and close == wanted else missing
-                yield hit(tag.label, f"no node has a tag {domain}:…", tag.span, hint, missing=missing)
+            about = wanted if wanted in kinds else ""  # the exceptions are about it
+            close = about or guess(domain, kinds, cutoff=domains.CLOSE) or next(slips, "")
+            if context.state is None and not (close or is_said or others):
+                continue
+            if ":" in domain and domain in known:
+                hint = f"Did you mean `{domain.partition(':')[0]}`, what stands before the value of a tag?"
+            elif close and domain in owned - {close}:
+                hint = f"rename the tags {close}:… to {domain}:…, as in `owns`; or write {close}"
+            elif close not in ("", wanted) and context.state is None and domain not in misspelt:  # as GP522 says
+                hint = f"correct the domain, or the tags {close}:…"
+            elif close:
+                hint = f"Did you mean `{close}`?"
+            else:
+                asked = f"is {listed(others, 'or')} meant, which nodes have? Else " if others else ""
+                hint = f"{asked}tag the nodes {domain}:…"
+            lacking = f"migration domain {wanted}" if close == wanted else f"tags of domain {domain}"
+            yield hit(tag.label, f"no node has a tag {domain}:…", tag.span, hint, missing=lacking if close else "")
+
+
+def _unused_exceptions(context: Context, guess: Guesses) -> Iterator[Hit]:
+    """Yield the exceptions of migration from or to a tag that no node has."""
+    known = domains.known_node_tags(context)
+    declared = {begin for tag in domains.declared_node_tags(context) for begin in domains.prefixes_of(tag)}
     migration = domains.domains_of(context, "migration")
     for tag in domains.exceptions(context):
         for side in dict.fromkeys(domains.two_sides(tag)):
             covering = {name for name in domains.prefixes_of(side) if name in migration}
             is_judged = context.state is not None or not covering.isdisjoint(declared)
             if covering and side not in known and is_judged:
-                hint = "tag the nodes, or remove the exception"
                 alike = {text for text in known if not covering.isdisjoint(domains.prefixes_of(text))}
-                if near := guess(side, alike - {*domains.two_sides(tag)}, cutoff=0.6):
-                    hint = f"is {near} meant, or is the nodes' tag wrong? They have {some(nsmallest(8, alike), 8)}"
+                near = guess(side, alike - {*domains.two_sides(tag)}, cutoff=0.6)
+                asked = f"is {near} meant, or is the nodes' tag wrong? They have {some(nsmallest(8, alike), 8)}"
+                hint = asked if near else "tag the nodes, or remove the exception"
                 yield hit(tag.label, f"no node has the tag {side}", tag.span, hint)
 
 
@@ -344,11 +358,11 @@ def migration_dead_end(context: Context) -> Iterator[Hit]:
     allowed = domains.allowed_migrations(context)
     for group, nodes in context.tagged_nodes.items() if names else ():
         for node in nodes if len(nodes) > 1 else ():
-            tags = _migration_tags(node, names)
+            tags = domains.tags_of(node, names)
             others = [other for other in nodes if other is not node]
             if not tags or any(domains.may_receive(other.tags, tags, allowed) for other in others):
                 continue
-            if all(domains.may_receive(node.tags, _migration_tags(other, names), allowed) for other in others):
+            if all(domains.may_receive(node.tags, domains.tags_of(other, names), allowed) for other in others):
                 continue
             label, span = next((place for tag in sorted(tags) if (place := node.tags[tag])), ("cluster", None))
             tag = next((names[name] for name in names if node.of(name)), None)
@@ -356,10 +370,6 @@ def migration_dead_end(context: Context) -> Iterator[Hit]:
             message = f"no other node of group {group} accepts instances from {node.name} ({', '.join(sorted(tags))})"
             related = tuple(Related(tag.span, "an exception from its tags") for tag in domains.exceptions(context)[:3])
             yield hit(label, message, span, "give another node the same tags, or allow the migration", related)
-
-
-def _migration_tags(node: TaggedNode, names: Iterable[str]) -> frozenset[str]:
-    return frozenset(tag for name in names for tag in node.of(name))
 
 
 @warning("GP530", When.MORE_WITH_STATE)
@@ -406,7 +416,7 @@ def domains_leave_none(context: Context) -> Iterator[Hit]:
     for_others = {item.span for found in context.found_with(Role.LACKS_TAG) for item in found.finding.related}
     for group in context.groups:
         nodes = context.tagged_nodes.get(group.name, ()) if domains.has_mirrors(context, group) else ()
-        kinds = grouped(((_migration_tags(node, migration), *map(node.of, failure)), node) for node in nodes)
+        kinds = grouped(((domains.tags_of(node, migration), *map(node.of, failure)), node) for node in nodes)
         if len(kinds) > 300:  # too many to compare each with each
             continue
         alone = [node for kind, alike in kinds.items() if _is_left_alone(kind, kinds, allowed) for node in alike]

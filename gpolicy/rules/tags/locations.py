@@ -1,7 +1,7 @@
 """GP5xx: failure domains, desired locations ("Improving location awareness of Ganeti"), and owned prefixes of tags."""
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -13,12 +13,13 @@ from gpolicy.ganeti.vocabulary import TAG_FAMILIES, Level
 from gpolicy.guessing import did_you_mean_one_of
 from gpolicy.policy.model import unlikely
 from gpolicy.printable import listed, named
-from gpolicy.rules.node_lists import list_meant, unknown_in_sets
+from gpolicy.rules.node_lists import ListSlip, list_meant, unknown_in_sets
 from gpolicy.rules.shared import grouped, groups_of_nodes, is_closed
 from gpolicy.rules.tags import domains
 
 _Tagged = tuple[TaggedNode, ...]
 _MOST_GROUPS: Final = 6  # named in one message
+_MOST_COMPARED: Final = 100_000  # tags of nodes that are compared with the name of a domain
 _SHARED: Final = "tag the nodes by what they really share"
 
 
@@ -56,17 +57,18 @@ def failure_domain_undivided(context: Context) -> Iterator[Hit]:
     unknown = [entry.value for _, entries in unknown_in_sets(context) for entry in entries]
     slips = [slip.owner for name in unknown if (slip := list_meant(context, name))]
     short = {owner.name for owner in slips if owner.level is Level.GROUP}
-    shared: dict[tuple[str, str], tuple[tuple[str, Span | None], str, tuple[Related, ...], list[str]]] = {}
+    undivided: dict[tuple[str, str], list[tuple[Tag | None, str, _Tagged]]] = {}  # by the domain and its tags
     for domain, tag, group, nodes in places:
         found = {node.of(domain) for node in nodes}
-        several = len(nodes) > 1 or nodes[0].several
-        undivided = several and len(found) == 1 and frozenset() not in found
-        if undivided and group not in short and (len(values[domain]) == 1 or _places_mirrors(context, group)):
+        are_alike = (len(nodes) > 1 or nodes[0].several) and len(found) == 1 and frozenset() not in found
+        if are_alike and group not in short and (len(values[domain]) == 1 or _places_mirrors(context, group)):
             key = domain, ", ".join(sorted(nodes[0].of(domain)))
-            copy, asked, related = _copied(nodes, domain, key[1])
-            shared.setdefault(key, (copy or _place(nodes, domain, tag), asked, related, []))[-1].append(group)
-    for (_, tags), ((label, span), asked, related, undivided_groups) in shared.items():
-        message = f"all nodes of {named('group', undivided_groups)} have {tags}: none can be avoided"
+            undivided.setdefault(key, []).append((tag, group, nodes))
+    for (domain, tags), alike in undivided.items():
+        tag, _, nodes = alike[0]
+        copy, asked, related = _copied(nodes, domain, tags)
+        label, span = copy or _place(nodes, domain, tag)
+        message = f"all nodes of {named('group', [group for _, group, _ in alike])} have {tags}: none can be avoided"
         yield hit(label, message, span, asked or f"{_SHARED}, or remove the domain", related)
 
 
@@ -99,74 +101,12 @@ def _places_mirrors(context: Context, name: str) -> bool:
     return group is None or (not is_closed(context, group) and domains.has_mirrors(context, group))
 
 
-@warning("GP520", When.MORE_WITH_STATE | When.WHOLE, role=Role.LACKS_TAG)
-def failure_domain_incomplete(context: Context) -> Iterator[Hit]:
-    slips = [nodes for nodes in context.policy.node_sets if any(unlikely(entry.value) for entry in nodes.nodes)]
-    slips += [nodes for nodes, _ in unknown_in_sets(context, context.state.nodes if context.state else None)]
-    slips += [nodes for nodes in context.policy.node_sets if not nodes.nodes and not nodes.groups]
-    # their tags may be meant for the node that lacks them
-    meant = {begin for nodes in slips for tag in nodes.tags or () for begin in domains.prefixes_of(tag.value)}
-    failure = domains.domains_of(context, "nlocation")
-    moving = {tag for pair in domains.allowed_migrations(context) for tag in pair}
-    upgrades = {begin for tag in moving for begin in domains.prefixes_of(tag)}
-    at_place: dict[tuple[str, str, int], tuple[Span | None, list[_Lacking]]] = {}
-    migration = (item for item in _domains_of_groups(context, "migration") if item[0] not in failure)
-    homes = context.once(groups_of_nodes)
-    left = 100_000  # tags of nodes that are compared with the name of a domain
-
-    def has_almost(node: TaggedNode, domain: str) -> bool:
-        """Return whether a node has a tag that GP522 takes for a mistyped one of a domain."""
-        nonlocal left
-        left -= len(node.tags)
-        names, declared = domains.DomainNames([domain]), (tag for tag, place in node.tags.items() if place is not None)
-        return left > 0 and any(domains.why_mistyped(tag, names) for tag in declared)
-
-    for domain, tag, group, nodes in (*_domains_of_groups(context), *migration):
-        if domain in meant or (domain not in failure and domain not in upgrades):
-            continue  # without exceptions only upgraded nodes need the tag
-        without = tuple(node.name for node in nodes if not node.of(domain) and not has_almost(node, domain))
-        least = 1 if domain in failure else 2  # of a single node in a migration domain GP518 knows more
-        having = [node for node in nodes if node.of(domain) and not homes.get(node.name, ())[1:]]  # else GP611
-        like_others = len(having) >= least
-        if not like_others:
-            is_kept = domain in failure and any(node.of(domain) for node in context.all_tagged)  # by others
-            without = tuple(name for name in without if is_kept and _tags_now(context, name, domain))
-        had = _tags_now(context, without[0], domain) if without else []
-        slip = list_meant(context, without[0], domain, had) if len(without) == 1 and like_others else None
-        is_twice = any(len(node.of(domain)) > 1 for node in nodes) and domains.is_place(context, domain)
-        if without and not (slip and is_twice):  # else GP528 says it
-            other = _other_domain(nodes, without)
-            other = "" if other in failure or other in upgrades else other
-            about = tuple(node for node in nodes if node.name in without) if other else nodes
-            label, span = (slip.owner.label, slip.span) if slip else _place(about, other or domain, tag)
-            key = (label, span.file if span else "", span.line if span else 0)
-            own = [tag.span for tag in (slip.owner.tags if slip else None) or () if tag.value.startswith(f"{domain}:")]
-            related = tuple(Related(place, "the tag that it gives") for place in own)
-            lacking_here = _Lacking(domain, group, without, like_others, other, slip.question if slip else "", related)
-            at_place.setdefault(key, (span, []))[1].append(lacking_here)
-    for (label, _, _), (span, lacking) in at_place.items():
-        domains_there = " and ".join(f"{domain}:…" for domain in dict.fromkeys(item.domain for item in lacking))
-        whose = "the group" if len({item.group for item in lacking}) == 1 else "these groups"
-        hint = f"tag every node of {whose} {domains_there}"
-        if lacking[0].other:
-            hint = f"is {lacking[0].domain}:… meant here, not {lacking[0].other}:…? Else {hint}"
-        if lacking[0].meant:
-            hint = f"{lacking[0].meant} Else {hint}"
-        yield hit(label, _lacking_words(lacking), span, hint, lacking[0].related)
-
-
-def _other_domain(nodes: _Tagged, without: tuple[str, ...]) -> str:
-    """Return what the tags of the nodes without a domain begin with, where only theirs do; nothing where none does."""
-    lacking = [set(node.domains) for node in nodes if node.name in without]
-    rest = (set(node.domains) for node in nodes if node.name not in without)
-    common = set.intersection(*lacking).difference(*rest)
-    return common.pop() if len(common) == 1 else ""
-
-
 @dataclass(frozen=True, slots=True)
 class _Lacking:
-    """Nodes of a group that are to have no tag of a domain."""
+    """Nodes of a group that are to have a tag of a domain and have none, and where the policy is to say so."""
 
+    label: str
+    span: Span | None
     domain: str
     group: str
     nodes: tuple[str, ...]
@@ -174,14 +114,87 @@ class _Lacking:
     """Whether others of the group have a tag; else the nodes themselves have one now."""
     other: str
     """The domain of the tags that only these nodes have instead, most likely by mistake; empty where there is none."""
-
-    meant: str
-    """The question whether a list of a group or a node set is one number too long or too short."""
-    related: tuple[Related, ...]
+    slip: ListSlip | None
+    """The list of a group or a node set that is most likely one number too long or too short."""
 
     @property
     def shown(self) -> str:
         return f"{', '.join(self.nodes[:3])}{' and more' if len(self.nodes) > 3 else ''}"
+
+
+class _AlmostTags:
+    """Which nodes have a tag that GP522 takes for a mistyped one of a domain; after many tags no more are compared."""
+
+    def __init__(self) -> None:
+        self._left = _MOST_COMPARED
+
+    def has(self, node: TaggedNode, domain: str) -> bool:
+        """Return whether a node has almost a tag of a domain, as far as its tags are compared."""
+        self._left -= len(node.tags)
+        names, declared = domains.DomainNames([domain]), (tag for tag, place in node.tags.items() if place is not None)
+        return self._left > 0 and any(domains.why_mistyped(tag, names) for tag in declared)
+
+
+@warning("GP520", When.MORE_WITH_STATE | When.WHOLE, role=Role.LACKS_TAG)
+def failure_domain_incomplete(context: Context) -> Iterator[Hit]:
+    by_line = grouped(
+        ((item.label, item.span and (item.span.file, item.span.line)), item) for item in _all_lacking(context)
+    )
+    for lacking in by_line.values():
+        first = lacking[0]
+        given = (first.slip.owner.tags if first.slip else None) or ()
+        own = [tag.span for tag in given if tag.value.startswith(f"{first.domain}:")]
+        related = tuple(Related(place, "the tag that it gives") for place in own)
+        yield hit(first.label, _lacking_words(lacking), first.span, _cure_of_lacking(lacking), related)
+
+
+def _all_lacking(context: Context) -> Iterator[_Lacking]:
+    """Yield the nodes that lack a tag of a domain, by domain and group."""
+    failure = domains.domains_of(context, "nlocation")
+    moving = {tag for pair in domains.allowed_migrations(context) for tag in pair}
+    needed = failure.keys() | {begin for tag in moving for begin in domains.prefixes_of(tag)}
+    # without exceptions only upgraded nodes need a tag of migration
+    migration = [item for item in _domains_of_groups(context, "migration") if item[0] in needed - failure.keys()]
+    meant, almost, homes = _domains_of_slips(context), _AlmostTags(), context.once(groups_of_nodes)
+    for domain, tag, group, nodes in (*_domains_of_groups(context), *migration):
+        if domain in meant:
+            continue
+        without = [node for node in nodes if not node.of(domain) and not almost.has(node, domain)]
+        having = [node for node in nodes if node.of(domain) and not homes.get(node.name, ())[1:]]  # else GP611
+        # of a single node in a migration domain GP518 knows more
+        like_others = len(having) >= (1 if domain in failure else 2)
+        if not like_others:
+            is_kept = domain in failure and any(node.of(domain) for node in context.all_tagged)  # by others
+            without = [node for node in without if is_kept and _tags_now(context, node.name, domain)]
+        names = tuple(node.name for node in without)
+        slip = None
+        if like_others and len(names) == 1:
+            slip = list_meant(context, names[0], domain, _tags_now(context, names[0], domain))
+        is_twice = any(len(node.of(domain)) > 1 for node in nodes) and domains.is_place(context, domain)
+        if not without or (slip and is_twice):
+            continue  # GP528 knows more of a node in two places
+        unlike = _other_domain(nodes, names)
+        other = "" if unlike in needed else unlike
+        at_tag = _place(without if other else nodes, other or domain, tag)
+        label, span = (slip.owner.label, slip.span) if slip else at_tag
+        yield _Lacking(label, span, domain, group, names, like_others, other, slip)
+
+
+def _domains_of_slips(context: Context) -> set[str]:
+    """Return the domains of tags that node sets with a slip give: they may be meant for the node that lacks them."""
+    sets = context.policy.node_sets
+    slips = [nodes for nodes in sets if any(unlikely(entry.value) for entry in nodes.nodes)]
+    slips += [nodes for nodes, _ in unknown_in_sets(context, context.state.nodes if context.state else None)]
+    slips += [nodes for nodes in sets if not nodes.nodes and not nodes.groups]
+    return {begin for nodes in slips for tag in nodes.tags or () for begin in domains.prefixes_of(tag.value)}
+
+
+def _other_domain(nodes: Sequence[TaggedNode], without: tuple[str, ...]) -> str:
+    """Return what the tags of the nodes without a domain begin with, where only theirs do; nothing where none does."""
+    lacking = [set(node.domains) for node in nodes if node.name in without]
+    rest = (set(node.domains) for node in nodes if node.name not in without)
+    common = set.intersection(*lacking).difference(*rest)
+    return common.pop() if len(common) == 1 else ""
 
 
 def _lacking_words(lacking: list[_Lacking]) -> str:
@@ -198,6 +211,16 @@ def _lacking_words(lacking: list[_Lacking]) -> str:
         parts.append(f"no tag {domain}:… ({'; '.join(groups[:_MOST_GROUPS])}{more})")
     unlike = "other nodes of these groups" if any(item.like_others for item in lacking) else "now"
     return f"{', '.join(parts)}, unlike {unlike}"
+
+
+def _cure_of_lacking(lacking: list[_Lacking]) -> str:
+    """Return what to write where tags lack, the most likely first."""
+    first = lacking[0]
+    begins = " and ".join(f"{domain}:…" for domain in dict.fromkeys(item.domain for item in lacking))
+    whose = "the group" if len({item.group for item in lacking}) == 1 else "these groups"
+    mistaken = f"is {first.domain}:… meant here, not {first.other}:…? Else " if first.other else ""
+    in_list = f"{first.slip.question} Else " if first.slip else ""
+    return f"{in_list}{mistaken}tag every node of {whose} {begins}"
 
 
 def _tags_now(context: Context, node: str, domain: str) -> list[str]:
@@ -240,7 +263,7 @@ def _domains_of_groups(context: Context, family: str = "nlocation") -> Iterator[
         yield from ((domain, tag, group, nodes) for domain, tag in names.items())
 
 
-def _place(nodes: _Tagged, domain: str, tag: Tag | None) -> tuple[str, Span | None]:
+def _place(nodes: Sequence[TaggedNode], domain: str, tag: Tag | None) -> tuple[str, Span | None]:
     """Return the object and the place that a finding about a domain is shown at: a declared node tag, else the rule."""
     for node in nodes:
         for text in sorted(node.of(domain)):
