@@ -98,3 +98,13 @@ def test_limits_of_the_question_are_not_those_of_the_moves() -> None:
     cluster = gpolicy.open_cluster(state, limits=limits)
     assert gpolicy.place_instance(cluster, ["memory=1G", "disk=1G"]).limits[0].limits == limits
     assert gpolicy.find_remedy(cluster).limits == gpolicy.find_remedy(gpolicy.open_cluster(state)).limits
+
+
+def test_limits_of_the_request_stay_with_the_plan(tmp_path: Path) -> None:
+    (tmp_path / "policy.yaml").write_text(POLICY, encoding="utf-8")
+    state = gpolicy.read_state(f"snapshot:{ROOT}/policies/two-groups.snapshot.json")
+    checked = gpolicy.check_policy(gpolicy.load_policy(tmp_path / "policy.yaml"), state, today=date(2026, 1, 1))
+    limits = gpolicy.Limits(max_node_failures=0)
+    planned = gpolicy.plan_change(checked, state, gpolicy.PlanRequest(limits=limits))
+    assert planned.plan.terms.others.limits == limits  # for the guards that apply judges again
+    assert {planned.sides.after.terms_of(name).limits for name in planned.sides.after.groups} == {limits}
