@@ -59,7 +59,7 @@ class Target:
         return self.named.labels if self.named else {}
 
     def output(self, given: Path | None, suffix: str = ".json") -> Path | None:
-        """Return the file to write: the given one, or one of this cluster in the given directory.
+        """Return the file to write: the given one, or one of this cluster in the given directory, which is made.
 
         Raise UsageError if one file is given that is called like a report.
         """

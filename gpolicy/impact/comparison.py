@@ -64,7 +64,8 @@ class Sides:
         same = {name: by_uuid[group.identity.uuid] for name, group in after.items() if group.identity.uuid in by_uuid}
         by_name = before.keys() - same.values()
         found = [GroupMatch(same.get(name, name if name in by_name else None), name) for name in after]
-        return [*found, *(GroupMatch(name, None) for name in before if name not in {match.before for match in found})]
+        stay = {match.before for match in found}
+        return [*found, *(GroupMatch(name, None) for name in before if name not in stay)]
 
     @cached_property
     def loaded(self) -> LoadedSides:
@@ -72,9 +73,9 @@ class Sides:
         return _load_sides(self)
 
 
-def sides_of(plan: Prospect) -> Sides:
+def sides_of(prospect: Prospect) -> Sides:
     """Return the cluster before and after what a plan does, to be compared."""
-    return Sides(plan.before, plan.after, pair_names(plan.policy, plan.after))
+    return Sides(prospect.before, prospect.after, pair_names(prospect.policy, prospect.after))
 
 
 @dataclass(frozen=True, slots=True)

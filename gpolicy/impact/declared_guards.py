@@ -51,7 +51,7 @@ def _unmeasured(reason: str, where: str = "") -> _Figure:
     return _Figure(False, f"{where}cannot be measured: {reason}", is_measured=False)
 
 
-_Part = TypeVar("_Part", CapacityChange, RedundancyChange)
+_GroupsChange = TypeVar("_GroupsChange", CapacityChange, RedundancyChange)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ class Extent:
             found = f"does not touch {f'group {group}' if group else 'any group'}" if group in self.others else ""
         return found and f"this part of the plan {found}"
 
-    def within(self, found: _Part) -> _Part:
+    def within(self, found: _GroupsChange) -> _GroupsChange:
         """Return a part of the impact with the groups that are touched only."""
         groups = tuple(item for item in found.groups if item.group in self.touched)
         unavailable = {name: why for name, why in found.unavailable.items() if name in self.touched}
@@ -102,7 +102,7 @@ def extent_of(left_out: Sequence[LeftOut], sides: Sides) -> Extent | None:
     return Extent(touched, frozenset({None, *after.groups} - touched.keys()), left_out)
 
 
-def declared_guards(
+def declared_verdicts(
     guards: Sequence[Guard],
     changes: Sequence[Change],
     impact: Impact | None,
@@ -143,19 +143,19 @@ def guards_for(policy: Policy, left_out: Sequence[LeftOut]) -> tuple[Guard, ...]
 def judge_declared(plan: Plan, sides: Sides, impact: Impact | None, allowed: frozenset[str]) -> tuple[GuardResult, ...]:
     """Return the verdicts of the declared guards of a plan, by what it does to the cluster."""
     guards, extent, hidden = plan.declared_guards, extent_of(plan.left_out, sides), plan.not_compared
-    return declared_guards(guards, plan.changes, impact, allowed=allowed, extent=extent, not_compared=hidden)
+    return declared_verdicts(guards, plan.changes, impact, allowed=allowed, extent=extent, not_compared=hidden)
 
 
 def takes_instances(impact: Impact | None, allowed: frozenset[str]) -> tuple[GuardResult, ...]:
     """Return the verdict of the built-in guard against groups that take nothing any more, if it has one."""
     groups = impact.capacity.groups if impact and impact.capacity else ()
-    emptied = [
+    reasons = [
         f"group {item.group} would take no new instance: {item.emptied} (today {item.most_before:,} fit)"
         for item in groups
         if item.emptied
     ]
     override = TAKES_INSTANCES in allowed
-    return (GuardResult(TAKES_INSTANCES, override, "; ".join(emptied), allowed=override),) if emptied else ()
+    return (GuardResult(TAKES_INSTANCES, override, "; ".join(reasons), allowed=override),) if reasons else ()
 
 
 def judge_declared_again(
@@ -165,28 +165,28 @@ def judge_declared_again(
 
     Once the plan has `begun`, they compare with the cluster before its first step.
     """
-    guards, emptied = plan.declared_guards, _emptied(plan)
+    guards, of_emptied = plan.declared_guards, _judges_emptied(plan)
     if not measures_nodes(plan):
-        return declared_guards(guards, plan.changes, None, allowed=allowed)
+        return declared_verdicts(guards, plan.changes, None, allowed=allowed)
     first = undone(state, plan.changes) if begun else state
     sides = Sides(*before_and_after(first, plan.changes, plan.terms), names_by_object(plan.pair_names))
-    known = guard_impact(sides, guards, tell, emptied=emptied)
-    return (*(takes_instances(known, allowed) if emptied else ()), *judge_declared(plan, sides, known, allowed))
+    known = guard_impact(sides, guards, tell, of_emptied=of_emptied)
+    return (*(takes_instances(known, allowed) if of_emptied else ()), *judge_declared(plan, sides, known, allowed))
 
 
 def measures_nodes(plan: Plan) -> bool:
     """Return whether a guard of the plan can be judged again only with what nodes measure."""
-    return _emptied(plan) or need_impact(plan.declared_guards)
+    return _judges_emptied(plan) or need_impact(plan.declared_guards)
 
 
-def _emptied(plan: Plan) -> bool:
+def _judges_emptied(plan: Plan) -> bool:
     return any(guard.name == TAKES_INSTANCES for guard in plan.guards)
 
 
-def guard_impact(sides: Sides, guards: Sequence[Guard], tell: Tell = silent, *, emptied: bool = False) -> Impact:
-    """Return what `guards` are judged by; `emptied`: also the built-in one against groups that take nothing."""
+def guard_impact(sides: Sides, guards: Sequence[Guard], tell: Tell = silent, *, of_emptied: bool = False) -> Impact:
+    """Return what `guards` are judged by; `of_emptied`: also the built-in one against groups that take nothing."""
     parts = {_PARTS[guard.measure] for guard in guards if guard.measure in _PARTS}
-    parts |= {"capacity"} if emptied else set()
+    parts |= {"capacity"} if of_emptied else set()
     return impact(sides, failures=failures_asked(guards), parts=parts, whole=False, tell=tell)
 
 
@@ -194,12 +194,12 @@ def verdicts_on(prospect: Prospect) -> tuple[tuple[GuardResult, ...], tuple[Guar
     """Return the verdict of every guard of the policy, and that of `TAKES_INSTANCES`, if it has one."""
     guards, changes, sides = prospect.policy.guards, prospect.changes, sides_of(prospect)
     known = guard_impact(sides, guards) if need_impact(guards) else None
-    emptied = takes_instances(_doubtful(sides) if changes else None, frozenset())
-    return declared_guards(guards, changes, known, not_compared=prospect.difference.not_compared), emptied
+    built_in = takes_instances(_doubtful(sides) if changes else None, frozenset())
+    return declared_verdicts(guards, changes, known, not_compared=prospect.difference.not_compared), built_in
 
 
 def _doubtful(sides: Sides) -> Impact | None:
-    """Return the capacity of the groups that may take nothing any more; None if all take some, or are not known."""
+    """Return the capacity of the groups that may take nothing any more; None if nothing is known."""
     try:
         loaded = sides.loaded
         known = [one for one in loaded.groups if one.after and one.after.too_slow is None]

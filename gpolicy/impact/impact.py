@@ -250,8 +250,8 @@ class ResourceModelChange:
 
 def resource_model_change(loaded: LoadedSides, tell: Tell) -> ResourceModelChange:
     """Compare both models before and after."""
-    states, planned = ([item.before, item.after] for item in (loaded, loaded.declared))
-    return ResourceModelChange(*resource_models(states, planned, tell))
+    states, declared = ([item.before, item.after] for item in (loaded, loaded.declared))
+    return ResourceModelChange(*resource_models(states, declared, tell))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -337,6 +337,6 @@ def impact(
     )
 
 
-def impact_of(plan: Prospect, *parts: str) -> Impact:
+def impact_of(prospect: Prospect, *parts: str) -> Impact:
     """Return these parts of what a plan does."""
-    return impact(sides_of(plan), parts=parts)
+    return impact(sides_of(prospect), parts=parts)

@@ -184,7 +184,7 @@ def _disks_stay(prospect: Prospect) -> Iterator[Objection]:
     for instance in prospect.before.instances.values():
         templates = {disk.template for disk in instance.disks}
         for path in paths if instance.primary_node in prospect.before.nodes else ():
-            before, after = prospect.in_force(instance.primary_node, path) if path[1] in templates else (None, None)
+            before, after = prospect.group_values(instance.primary_node, path) if path[1] in templates else (None, None)
             if before != after:
                 moved.setdefault(path, []).append(instance.name)
     for path, users in moved.items():
@@ -194,13 +194,19 @@ def _disks_stay(prospect: Prospect) -> Iterator[Objection]:
 
 
 def _exclusive_storage(prospect: Prospect) -> Iterator[Objection]:
+    yield from _get_exclusive_storage(prospect)
+    if prospect.before.readable(Level.GROUP, EXCLUSIVE_STORAGE):
+        yield from _differ_in_exclusive_storage(prospect)
+
+
+def _get_exclusive_storage(prospect: Prospect) -> Iterator[Objection]:
     """Find the nodes that get exclusive storage, because their group does or because they move."""
     new: dict[str, set[str]] = {}
     readable = prospect.before.readable(Level.GROUP, EXCLUSIVE_STORAGE)
     for node in prospect.before.nodes.values():
         if readable and EXCLUSIVE_STORAGE in node.own:
             continue  # it keeps its own value
-        before, after = prospect.in_force(node.name, EXCLUSIVE_STORAGE)
+        before, after = prospect.group_values(node.name, EXCLUSIVE_STORAGE)
         if before is not True and after is True:
             new.setdefault(prospect.after.nodes[node.name].group, set()).add(node.name)
     for name, nodes in sorted(new.items()):
@@ -216,7 +222,11 @@ def _exclusive_storage(prospect: Prospect) -> Iterator[Objection]:
             " (a defect of its node daemon), so hspace and the allocator lose them"
         )
         yield prospect.object_to(text, EXCLUSIVE_STORAGE, group=name)
-    for name in prospect.after.groups if readable else ():  # whose nodes come to differ: one has a value of its own
+
+
+def _differ_in_exclusive_storage(prospect: Prospect) -> Iterator[Objection]:
+    """Find the groups whose nodes come to differ, as one has a value of its own."""
+    for name in prospect.after.groups:
         members = prospect.after.nodes_of(name)
         on = sorted(node.name for node in members if prospect.after.in_force(node, EXCLUSIVE_STORAGE) is True)
         off = sorted(node.name for node in members if node.name not in set(on))
@@ -224,7 +234,7 @@ def _exclusive_storage(prospect: Prospect) -> Iterator[Objection]:
             prospect.before.in_force(prospect.before.nodes[node.name], EXCLUSIVE_STORAGE) is True for node in members
         }
         moved = any(node.group != prospect.before.nodes[node.name].group for node in members)
-        if on and off and (moved or len(had) == 1):
+        if on and off and (moved or len(had) == 1):  # of those that stay, all were alike before
             text = (
                 f"nodes of group {name} would differ in exclusive storage (on: {some(on)}; off: {some(off)}), which"
                 " Ganeti does not check and `gnt-cluster verify` reports: remove the nodes' own value"

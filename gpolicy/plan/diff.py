@@ -59,7 +59,8 @@ class _Diff:
 
     def run(self) -> Difference:
         own = self.state.cluster.own
-        self._leaves(Level.CLUSTER, None, self.cluster_leaves, own, own, self.cluster_after)
+        both = own, self.cluster_after
+        self._leaves(Level.CLUSTER, None, self.cluster_leaves, both, both)
         self._tags(Level.CLUSTER, None, _places(self.cluster_tags), self.state.cluster.tags)
         for _, group in sorted(self.desired.groups.items()):
             self._group(group)
@@ -82,9 +83,10 @@ class _Diff:
             self._add(Level.GROUP, policy.name, changes.NAME, (current.name, policy.name), span)
         own = current.own if current else changes.NEW_GROUP
         before: Mapping[Path, Value] = current.effective if current else {}
-        after = fill(self._own_after(own, policy.leaves), self.cluster_after, Level.GROUP)
+        own_after = self._own_after(own, policy.leaves)
+        after = fill(own_after, self.cluster_after, Level.GROUP)
         self.groups_after[policy.name] = after
-        self._leaves(Level.GROUP, policy.name, policy.leaves, own, before, after)
+        self._leaves(Level.GROUP, policy.name, policy.leaves, (own, own_after), (before, after))
         self._tags(Level.GROUP, policy.name, _places(policy.tags), current.tags if current else frozenset())
 
     def _node(self, wanted: DesiredNode) -> None:
@@ -101,7 +103,7 @@ class _Diff:
                 risk = changes.RISK_OF_ACTION[ChangeAction.MOVE], _silent_changes(before, after, wanted.leaves)
                 move = (node.group, group_after)
                 self._add(Level.NODE, node.name, changes.MEMBERSHIP, move, wanted.group.span, risk)
-            self._leaves(Level.NODE, node.name, wanted.leaves, node.own, before, after)
+            self._leaves(Level.NODE, node.name, wanted.leaves, (node.own, own_after), (before, after))
         self._tags(Level.NODE, node.name, wanted.tags, node.tags)
 
     def _own_after(self, own: Mapping[Path, Value], leaves: Leaves) -> Values:
@@ -111,12 +113,14 @@ class _Diff:
                 after[path] = canonical(path, leaf.value)
             elif not is_access(path):
                 after.pop(path, None)
-            elif path in own:
+            elif path in own:  # Ganeti cannot remove this one: it gets the value that it would inherit
                 after[path] = self.cluster_after.get(path)
         return after
 
-    def _leaves(self, level: Level, name: str | None, leaves: Leaves, own: _Seen, before: _Seen, after: _Seen) -> None:
-        """Compare the own values of an object with the declared ones; `before` and `after` are its effective values."""
+    def _leaves(
+        self, level: Level, name: str | None, leaves: Leaves, own: tuple[_Seen, _Seen], effective: tuple[_Seen, _Seen]
+    ) -> None:
+        """Compare the own values of an object, before and after, where any are declared; say which are in effect."""
         now = self.desired.groups[name].current if level is Level.GROUP and name else name
         is_new = level is Level.GROUP and now is None
         for path in sorted(leaves, key=position):
@@ -125,19 +129,19 @@ class _Diff:
                 wanted = "inherit" if leaf.value is INHERIT else leaf.value
                 self.result.not_compared.append(NotCompared(changes.label_of(level, name), path, wanted, leaf.span))
                 continue
-            own_before = canonical(path, own.get(path)) if path in own else None
-            own_after = None if leaf.value is INHERIT else canonical(path, leaf.value)
-            if leaf.value is INHERIT and is_access(path) and path in own:
-                own_after = after.get(path)  # Ganeti cannot remove this one: it gets the value that it would inherit
-            if (path in own and own_before == own_after) or (path not in own and leaf.value is INHERIT):
+            own_before = canonical(path, own[0][path]) if path in own[0] else None
+            own_after = own[1].get(path)
+            if (path in own[0] and own_before == own_after) or (path not in own[0] and leaf.value is INHERIT):
                 continue
-            effective = before.get(path), after.get(path)
-            affects = self._followers(level, name, path) if effective[0] != effective[1] else ()
-            risk = changes.risk_when_new(path) if is_new else changes.risk_of(self.state, now, path, *effective)
+            before, after = (values.get(path) for values in effective)
+            affects = self._followers(level, name, path) if before != after else ()
+            risk, reason = (
+                changes.risk_when_new(path) if is_new else changes.risk_of(self.state, now, path, before, after)
+            )
             if leaf.value is INHERIT and own_after is not None:
-                risk = risk[0], changes.STANDS_IN
-            follows = {"effective_before": effective[0], "effective_after": effective[1], "affects": affects}
-            self._add(level, name, path, (own_before, own_after), leaf.span, risk, **follows)
+                reason = changes.STANDS_IN
+            follows = {"effective_before": before, "effective_after": after, "affects": affects}
+            self._add(level, name, path, (own_before, own_after), leaf.span, (risk, reason), **follows)
 
     def _followers(self, level: Level, name: str | None, path: Path) -> tuple[str, ...]:
         """Return the groups (of the cluster) or nodes (of a group) that have no own value at `path`."""

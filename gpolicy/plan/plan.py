@@ -25,7 +25,7 @@ from gpolicy.plan.steps import StepBasis, make_steps, one_way_nodes
 from gpolicy.policy.kinds import Guard
 from gpolicy.policy.model import INHERIT, Declared, GroupPolicy, NodeSetPolicy, Policy
 from gpolicy.printable import clipped
-from gpolicy.resolve.desired import Desired, misfits, terms_of
+from gpolicy.resolve.desired import Desired, besides_other_cluster, terms_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,7 +111,7 @@ def _stepping(policy: Policy, state: ClusterState, difference: Difference) -> _S
     changes, seen = difference.changes, observed_in(state, touched(difference.changes))
     objects, one_way = {name: item.values for name, item in seen.items()}, one_way_nodes(changes, state)
     basis = StepBasis(objects=objects, gaps=state.unreadable, one_way=one_way)
-    errors = any(finding.severity is Severity.ERROR for finding in misfits(difference.findings))
+    errors = any(finding.severity is Severity.ERROR for finding in besides_other_cluster(difference.findings))
     release = release_of(state.software_version) or policy.version
     steps, impossible = make_steps([] if errors else changes, basis, release)
     return _Stepping(tuple(steps), tuple(impossible), seen, one_way)
@@ -125,7 +125,7 @@ def _partial(policy: Policy, state: ClusterState, whole: Difference, part: Part,
     """
     skipped = {key_of(change) for change in whole.changes} - chosen
     while True:
-        found = diff(policy, state, skipped)
+        found = diff(policy, state, skipped, whole.desired)
         more = {key_of(change) for change in found.changes} - (chosen & select(found.changes, part).keys)
         if not more:
             return found
@@ -149,9 +149,9 @@ def make_plan(
 ) -> tuple[Plan, Prospect]:
     """Return the plan that makes `state` what `policy` declares, and what it does; `allowed` guards are overridden.
 
-    The guards that the policy declares are not judged yet. With `part` the plan has only some changes, and those that
-    they need. RequestError if one of these is excluded. `limits` replace those that the policy declares. `desired` is
-    what the policy wants of this state, where it is known already.
+    It has no names of sizes yet, and no verdicts of the guards that the policy declares. With `part` the plan has only
+    some changes, and those that they need. RequestError if one of these is excluded. `limits` replace those that the
+    policy declares. `desired` is what the policy wants of this state, where it is known already.
     """
     whole = diff(policy, state, desired=desired)
     chosen = choose(policy, state, whole.changes, part)
@@ -161,7 +161,7 @@ def make_plan(
     before, after = before_and_after(state, difference.changes, terms)
     prospect = Prospect(policy, difference, before, after, stepping.impossible)
     plan = replace(
-        plan_without_steps(policy, state, misfits(difference.findings)),
+        bare_plan(policy, state, besides_other_cluster(difference.findings)),
         state_digest_rapi=state_digest(state, besides=HIDDEN_BY_RAPI),
         observed=stepping.observed,
         one_way=tuple(sorted(stepping.one_way)),
@@ -178,8 +178,8 @@ def make_plan(
     return plan, prospect
 
 
-def plan_without_steps(policy: Policy, state: ClusterState, findings: Sequence[Finding]) -> Plan:
-    """Return a plan of a policy for a cluster, with these `findings` and no steps: all there is of one with errors."""
+def bare_plan(policy: Policy, state: ClusterState, findings: Sequence[Finding]) -> Plan:
+    """Return a plan without steps: what each one begins with, and all there is of one for a policy with errors."""
     return Plan(
         cluster=state.name or (policy.cluster.name if policy.cluster else ""),
         cluster_uuid=state.cluster.identity.uuid,

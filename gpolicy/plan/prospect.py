@@ -44,7 +44,7 @@ class Prospect:
         """The changes of the plan."""
         return self.difference.changes
 
-    def in_force(self, node: str, path: Path) -> tuple[Value, Value]:
+    def group_values(self, node: str, path: Path) -> tuple[Value, Value]:
         """Return the effective value of the group that a node is in, before the changes and after them."""
         groups = (state.groups.get(state.nodes[node].group) for state in (self.before, self.after))
         before, after = (group.effective.get(path) if group else None for group in groups)
@@ -87,16 +87,17 @@ def projected(state: ClusterState, changes: Sequence[Change], terms: Terms | Non
     for name, node in state.nodes.items():
         changed = by_object.get((Level.NODE, name), ())
         nodes[name] = _changed_node(node, changed, names) if changed or node.group in names else node
-    stays = {node.name: names.get(node.group, node.group) for node in state.nodes.values()}
-    moved = [name for name, node in nodes.items() if node.group != stays[name]]
-    of_groups = not state.readable(Level.GROUP, EXCLUSIVE_STORAGE)
-    unknown = _give_flag_of_group(nodes, [name for name in moved if of_groups and EXCLUSIVE_STORAGE in nodes[name].own])
+    home = {node.name: names.get(node.group, node.group) for node in state.nodes.values()}
+    moved = [name for name, node in nodes.items() if node.group != home[name]]
+    unknown: list[str] = []
+    if not state.readable(Level.GROUP, EXCLUSIVE_STORAGE):  # then what a node shows is the flag of its group
+        unknown = _give_flag_of_group(nodes, [name for name in moved if EXCLUSIVE_STORAGE in nodes[name].own])
     groups = _groups(state, cluster.own, by_object, names, occupied={node.group for node in nodes.values()})
     after = replace(state, cluster=cluster, groups=groups, nodes=nodes)
     if unknown:
         note = f"whether exclusive storage is on in {', '.join(unknown)} is not known: nodes keep it as they move"
         after = replace(after, notes=(*state.notes, note))
-    return _measured(state, under_terms(after, terms) if terms else after)
+    return _measured(state, under_terms(after, terms) if terms else after)  # also groups that are new or renamed
 
 
 def undone(state: ClusterState, changes: Sequence[Change]) -> ClusterState:

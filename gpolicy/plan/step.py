@@ -33,7 +33,7 @@ class StepWave(IntEnum):
     TAGS_ADDED = 6
     TAGS_REMOVED = 7
     POOL = 8
-    MOVES = 9
+    MOVES = 9  # of instances: in a remedy only
 
 
 @dataclass(frozen=True, slots=True)

@@ -100,6 +100,7 @@ class _Maker:
         self.taken_names = self._taken_names()
 
     def run(self) -> None:
+        """Make the steps. They are sorted by wave later: only within a wave does the order here count."""
         cluster = self.leaves[Level.CLUSTER].get("", [])
         gone = {template for change in cluster if change.path == ENABLED_TEMPLATES for template in _gone(change)}
         letting_go = self._groups_letting_go(gone)
@@ -119,7 +120,7 @@ class _Maker:
         for name, leaves in self.leaves[Level.GROUP].items():
             if name not in letting_go and name not in self.created:
                 self._group(name, leaves, StepWave.GROUPS)
-        self._moves()
+        self._node_moves()
         for name in self.removed:
             make, effect = partial(commands.group_remove, name), Effect(f"group/{name}", NAME, name, None)
             self._step(StepWave.GROUPS, f"group/{name}", f"remove group {name}", make, self._recreate(name), (effect,))
@@ -171,7 +172,8 @@ class _Maker:
         templates = next((change for change in changes if change.path == ENABLED_TEMPLATES), None)
         enables = templates is not None and bool({*words(templates.after)} - {*words(templates.before)})
         if templates is not None and enables and waits:
-            first: Assignments = {path: after.pop(path) for path in _STORAGE if after.get(path)}
+            first: Assignments = {path: after[path] for path in _STORAGE if after.get(path)}
+            after = {path: value for path, value in after.items() if path not in first}
             both: list[Value] = [*words(templates.after), *_gone(templates)]
             first[ENABLED_TEMPLATES] = both
             self._cluster_step(StepWave.ENABLE, first, before)
@@ -241,7 +243,7 @@ class _Maker:
             make = partial(commands.group_rename, old, new)
             self._step(StepWave.GROUPS, f"group/{new}", f"rename group {old} to {new}", make, inverse, (effect,))
 
-    def _moves(self) -> None:
+    def _node_moves(self) -> None:
         """Move all nodes that go to one group in one step, so that DRBD pairs are not split in between."""
         for target, arriving in sorted(_arriving(self.changes).items()):
             nodes = sorted(change.object_name or "" for change in arriving)

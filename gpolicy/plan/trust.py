@@ -45,7 +45,7 @@ def contradictions(planned: Sequence[Change], basis: StepBasis) -> Iterator[str]
     if unseen:
         return
     for change in planned:
-        if reason := _reason_of_step(change, names, basis):
+        if reason := _contradiction(change, names, basis):
             yield f"{change.object} {'.'.join(change.path)}: {reason}"
 
 
@@ -96,7 +96,7 @@ class _Names:
             yield error.message
 
 
-def _reason_of_step(change: Change, names: _Names, basis: StepBasis) -> str:
+def _contradiction(change: Change, names: _Names, basis: StepBasis) -> str:
     name = change.object_name
     if change.path == changes.NAME:
         if change.level is not Level.GROUP:

@@ -97,8 +97,8 @@ def _about_none_of_the_nodes(findings: list[Finding]) -> list[Finding]:
     ]
 
 
-def misfits(findings: Iterable[Finding]) -> list[Finding]:
-    """Return where a policy does not fit a cluster. That it is for another one, the guard right-cluster says."""
+def besides_other_cluster(findings: Iterable[Finding]) -> list[Finding]:
+    """Return the findings, but that the policy is for another cluster: the guard right-cluster says so."""
     return [item for item in findings if item.code != OTHER_CLUSTER.code]
 
 

@@ -13,11 +13,11 @@ from gpolicy.impact.declared_guards import failures_asked, guards_for, judge_dec
 from gpolicy.impact.impact import Impact, impact
 from gpolicy.plan.built_in_guards import check_allowed
 from gpolicy.plan.part import WHOLE, Part
-from gpolicy.plan.plan import Plan, make_plan, plan_without_steps
+from gpolicy.plan.plan import Plan, bare_plan, make_plan
 from gpolicy.plan.prospect import Prospect, projected
 from gpolicy.policy.model import Policy
 from gpolicy.progress import Working, quietly
-from gpolicy.resolve.desired import misfits
+from gpolicy.resolve.desired import besides_other_cluster
 from gpolicy.use_cases.questions import CheckedPolicy
 from gpolicy.what_if.supposing import WhatIf, suppose
 
@@ -62,8 +62,8 @@ def plan_change(
     For example, `plan_change(checked, state).plan.safe` says whether all guards pass.
     """
     policy, allowed = checked.policy, request.allowed
-    if misfits(checked.errors):
-        refused = plan_without_steps(policy, state, checked.errors)
+    if besides_other_cluster(checked.errors):
+        refused = bare_plan(policy, state, checked.errors)
         return PlannedChange(plan=refused, sides=Sides(state, state), errors=checked.errors)
     check_allowed(allowed, policy)
     with working("comparing the policy with the cluster"):
@@ -101,7 +101,7 @@ def _impact(plan: Plan, policy: Policy, sides: Sides, request: PlanRequest, work
     asked = plan.changes or request.what_if or request.upgrade or need_impact(policy.guards)
     if not asked or any(item.severity is Severity.ERROR for item in plan.findings):
         return None
-    failures = max(request.limits.max_node_failures or 1, failures_asked(policy.guards))
+    failures = failures_asked(policy.guards)  # and as many as the limits of a group allow
     hardware = {group.name: group.hardware for group in policy.groups.values() if group.hardware}
     with working("working out what the changes do") as tell:
         found = impact(sides, hardware=hardware, failures=failures, tell=tell)

@@ -92,9 +92,10 @@ def check_policy(
 ) -> CheckedPolicy:
     """Check a policy by the settings of its repository (gpolicy.toml).
 
-    With the `state` of a cluster, the rules that need one run as well. Waivers that end before `today` are no longer
-    in force. `together` is what the policy shows beside others. With `only_errors`, rules that only warn may be left
-    out. `texts` may hold another text of its baseline. Raise InputError for settings that are malformed.
+    With the `state` of a cluster, the rules that need one run as well, but those about the plan (GP741 and others):
+    `plan_change` says what they say. Waivers that end before `today` are no longer in force. `together` is what the
+    policy shows beside others. With `only_errors`, rules that only warn may be left out. `texts` may hold another text
+    of its baseline. Raise InputError for settings that are malformed.
 
     For example, a test is `assert not check_policy(load_policy(Path("policies/berlin")), today=date.today()).errors`.
     """

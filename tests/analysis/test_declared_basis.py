@@ -21,7 +21,7 @@ from gpolicy.cluster.state import HIDDEN_BY_RAPI, ClusterState, PhysicalVolume, 
 from gpolicy.cluster.state_files import read_config_file
 from gpolicy.errors import GpolicyError
 from gpolicy.impact.comparison import Sides
-from gpolicy.impact.declared_guards import declared_guards, guard_impact
+from gpolicy.impact.declared_guards import declared_verdicts, guard_impact
 from gpolicy.impact.impact import resource_model_change
 from gpolicy.plan.prospect import prospect
 from gpolicy.policy.loading import load_policy
@@ -220,7 +220,7 @@ guards:
     before, after = sides(replace(before, terms={}), policy)
     names = pair_names(policy, after)
     known = guard_impact(Sides(before, after, names), policy.guards)
-    verdicts = {item.name: (item.ok, item.message) for item in declared_guards(policy.guards, (), known)}
+    verdicts = {item.name: (item.ok, item.message) for item in declared_verdicts(policy.guards, (), known)}
     # 39 GiB are left on each node: nine of 4 GiB
     assert verdicts["room"] == (
         False,

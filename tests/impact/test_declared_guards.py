@@ -22,7 +22,7 @@ from gpolicy.impact.comparison import (
     UnknownViolation,
     ViolationChange,
 )
-from gpolicy.impact.declared_guards import TAKES_INSTANCES, declared_guards, failures_asked
+from gpolicy.impact.declared_guards import TAKES_INSTANCES, declared_verdicts, failures_asked
 from gpolicy.impact.impact import GroupRedundancyChange, Impact, RedundancyChange
 from gpolicy.plan.built_in_guards import GUARDS, GuardResult
 from gpolicy.policy.kinds import BUILT_IN
@@ -38,7 +38,7 @@ def judged(
     file.write_text(f"gpolicy: v1\nkind: Guards\nguards:\n  - {{name: g, {guard}}}\n", encoding="utf-8")
     policy = load_policy(file)
     assert policy.findings == ()
-    (result,) = declared_guards(policy.guards, changes, impact, allowed=frozenset(allowed))  # type: ignore[arg-type]
+    (result,) = declared_verdicts(policy.guards, changes, impact, allowed=frozenset(allowed))  # type: ignore[arg-type]
     return result
 
 

@@ -13,7 +13,7 @@ from gpolicy.analysis.capacity import capacity
 from gpolicy.analysis.size_words import pair_names
 from gpolicy.cluster.state_files import read_snapshot
 from gpolicy.impact.comparison import Sides
-from gpolicy.impact.declared_guards import declared_guards, failures_asked, guard_impact, judge_declared_again
+from gpolicy.impact.declared_guards import declared_verdicts, failures_asked, guard_impact, judge_declared_again
 from gpolicy.impact.impact import Impact, impact
 from gpolicy.plan.diff import diff
 from gpolicy.plan.prospect import projected
@@ -30,7 +30,7 @@ IMPACT: Impact = impact(Sides(STATE, AFTER, NAMES), failures=failures_asked(POLI
 
 
 def test_every_declared_guard_has_a_verdict_with_figures() -> None:
-    results = declared_guards(POLICY.guards, CHANGES, IMPACT)
+    results = declared_verdicts(POLICY.guards, CHANGES, IMPACT)
     assert [result.name for result in results] == [guard.name.value for guard in POLICY.guards]
     assert all(re.search(r"[0-9]", result.message) for result in results)
     assert not any("cannot be measured" in result.message for result in results)
@@ -40,7 +40,7 @@ def test_the_capacity_that_a_guard_names_is_counted_again() -> None:
     report = capacity(AFTER, names=NAMES)
     fits = {(group.group, spec.name): spec.fits for group in report.groups for spec in group.specs}
     named = 0
-    for result in declared_guards(POLICY.guards, CHANGES, IMPACT):
+    for result in declared_verdicts(POLICY.guards, CHANGES, IMPACT):
         for group, spec, now, then in re.findall(
             r"group (\S+), size (\S+) at its largest: (?:(\d+).*? fit today, )?(\d+).*? after",
             result.message,
@@ -51,11 +51,11 @@ def test_the_capacity_that_a_guard_names_is_counted_again() -> None:
 
 
 def test_a_guard_is_overridden_alone_and_by_name() -> None:
-    failing = {result.name for result in declared_guards(POLICY.guards, CHANGES, IMPACT) if not result.ok}
+    failing = {result.name for result in declared_verdicts(POLICY.guards, CHANGES, IMPACT) if not result.ok}
     assert failing
     name = min(failing)
     results = {
-        result.name: result for result in declared_guards(POLICY.guards, CHANGES, IMPACT, allowed=frozenset({name}))
+        result.name: result for result in declared_verdicts(POLICY.guards, CHANGES, IMPACT, allowed=frozenset({name}))
     }
     assert (results[name].ok, results[name].allowed) == (True, True)
     assert {item.name for item in results.values() if not item.ok} == failing - {name}
@@ -64,7 +64,7 @@ def test_a_guard_is_overridden_alone_and_by_name() -> None:
 def test_judged_again_on_the_same_cluster_the_verdicts_are_the_same() -> None:
     plan = replace(make_plan(POLICY, STATE), declared_guards=POLICY.guards, pair_names=NAMES.by_object)
     again = judge_declared_again(plan, STATE, frozenset())
-    assert again == declared_guards(POLICY.guards, CHANGES, guard_impact(Sides(STATE, AFTER, NAMES), POLICY.guards))
+    assert again == declared_verdicts(POLICY.guards, CHANGES, guard_impact(Sides(STATE, AFTER, NAMES), POLICY.guards))
 
 
 @pytest.mark.parametrize("done", range(0, len(CHANGES) + 1, 4))
@@ -79,11 +79,11 @@ def test_guards_count_on_the_basis_of_the_report() -> None:
     known = guard_impact(Sides(STATE, AFTER, NAMES), POLICY.guards)
     assert (IMPACT.declares, IMPACT.basis and IMPACT.basis.kind) == (True, BasisKind.MEASURED)
     assert set(known.group_basis.values()) == {BasisKind.MEASURED}
-    verdict = declared_guards(POLICY.guards, CHANGES, known)[0]
+    verdict = declared_verdicts(POLICY.guards, CHANGES, known)[0]
     assert verdict.message.startswith("group dedicated, size quarter at its largest: ")
 
 
 def test_without_changes_nothing_is_lost() -> None:
     nothing = impact(Sides(STATE, STATE, NAMES))
     lost = {guard.name.value for guard in POLICY.guards if guard.measure in ("capacity_loss", "newly_violating")}
-    assert {result.name for result in declared_guards(POLICY.guards, [], nothing) if result.ok} >= lost
+    assert {result.name for result in declared_verdicts(POLICY.guards, [], nothing) if result.ok} >= lost

@@ -11,7 +11,7 @@ from gpolicy.analysis.size_words import PairNames
 from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import GroupTerms, Limits, Terms, with_limits
 from gpolicy.impact.comparison import Sides
-from gpolicy.impact.declared_guards import declared_guards, guard_impact
+from gpolicy.impact.declared_guards import declared_verdicts, guard_impact
 from gpolicy.policy.loading import load_policy
 from tests.analysis.hspace_cases import from_text, text_of
 
@@ -30,7 +30,7 @@ def verdict(tmp_path: Path, guard: str, before: ClusterState, after: ClusterStat
     file.write_text(f"gpolicy: v1\nkind: Guards\nguards:\n  - {{name: g, {guard}}}\n", encoding="utf-8")
     guards = load_policy(file).guards
     names = PairNames(("only",), {"g": ("only",)})
-    (found,) = declared_guards(guards, (), guard_impact(Sides(before, after, names), guards))
+    (found,) = declared_verdicts(guards, (), guard_impact(Sides(before, after, names), guards))
     return found.ok, found.message
 
 

@@ -176,7 +176,7 @@ def _refuse_suppositions(request: gpolicy.PlanRequest, output: Path | None) -> N
     if request.what_if is None and request.upgrade is None:
         return
     if output is not None:
-        hint = "leave --save out; the plan itself does not depend on what is supposed"
+        hint = "leave --save and --script out; the plan itself does not depend on what is supposed"
         raise UsageError("a plan that is kept is about the cluster as it is, not about a supposed one", hint=hint)
     if not request.with_impact:
         hint = "leave --no-impact out; the changes themselves do not depend on what is supposed"
