@@ -207,12 +207,13 @@ def capacity(  # noqa: PLR0913 (each is a choice of its own)
     `template` is the disk template of the instances, by default the first of the policy that is enabled. `names` are
     the names of the sizes. `limits` replace those that the policy declares. With `resource_model`, what hv_state and
     disk_state declare goes before measured figures. `weights` are those of the score. With `other_values`, what a
-    number of the policy limits is counted with another value as well. `settled` is what `settle` makes of the state
-    under these limits, where that is known already. Raise RequestError for an unknown group or a template that is not
+    number of the policy limits is counted with another value as well. `settled` is what `settle` makes of the state,
+    where that is known already. Raise RequestError for an unknown group or a template that is not
     enabled, and GpolicyError if nothing is known of the group, or of any, or counting takes minutes.
     """
     in_force = limits_in_force(state, limits, group)
     state = limited(state, limits)
+    settled = settled and replace(settled, state=limited(settled.state, limits))
     loaded_state.check_group(state, group)
     wanted = wanted_template(template, enabled_templates(state)) if template else None
     loaded = loaded_state.load_state(

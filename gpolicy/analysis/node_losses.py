@@ -8,7 +8,7 @@ of the group's limits is false. Then a breach of it is reported as `strained`, a
 design document "resource model" (max_node_failures); hspace(1).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from math import comb
@@ -93,11 +93,7 @@ def group_redundancy(counted: CountedCluster, failures: int) -> GroupRedundancy:
         sets = _new_sets(tuple(nodes), size, lost, MOST_SETS - examined)
         unsure = _unsure(nodes, instances, sets or [], cpus=cpus)
         if sets is None or simulated + len(unsure) > MOST_SIMULATED:
-            number, work, most = len(unsure), "simulate", MOST_SIMULATED
-            if sets is None:
-                number, work, most = comb(len(nodes), size), "examine", MOST_SETS
-            more = f"{count(number, 'more set')} of nodes to {work}; the limit is {most:,} in all"
-            unavailable = f"losing {size} of {count(len(nodes), 'node')} at once means {more}"
+            unavailable = _too_many(len(nodes), size, None if sets is None else len(unsure))
             survives = min(survives, size - 1)
             break
         examined += len(sets)
@@ -112,28 +108,41 @@ def group_redundancy(counted: CountedCluster, failures: int) -> GroupRedundancy:
                 survives = min(survives, size - 1)
             if outcome.homeless or (outcome.strained and size == 1):
                 losses.append(outcome)
-    by_unallocated = counted.data.n1_by_unallocated
-    shortages = [
-        Shortage(
-            node.facts.name, node.reserved_memory, node.unallocated_memory if by_unallocated else node.facts.free_memory
-        )
-        for node in nodes.values()
-        if node.fails_n1 and not node.facts.offline
-    ]
+    alone = [item for item in instances.values() if not _has_another_home(item)]
     return GroupRedundancy(
-        "",
-        len(nodes),
-        failures,
-        survives,
-        tuple(losses),
-        tuple(shortages),
-        examined,
-        unavailable,
-        sum(not item.template.movable_foreign and item.template is not DiskTemplate.DRBD for item in instances.values())
-        - counted.split,
-        counted.split,
-        frozenset(node.facts.name for node in nodes.values()),
+        group="",
+        nodes=len(nodes),
+        asked=failures,
+        survives=survives,
+        losses=tuple(losses),
+        shortages=tuple(_shortages(counted)),
+        examined=examined,
+        unavailable=unavailable,
+        unmirrored=len(alone) - counted.split,
+        split=counted.split,
+        members=frozenset(node.facts.name for node in nodes.values()),
     )
+
+
+def _too_many(nodes: int, size: int, unsure: int | None) -> str:
+    """Return that there are too many sets of `size` nodes: so many to simulate, or (None) all of them to examine."""
+    number, work, most = comb(nodes, size), "examine", MOST_SETS
+    if unsure is not None:
+        number, work, most = unsure, "simulate", MOST_SIMULATED
+    more = f"{count(number, 'more set')} of nodes to {work}; the limit is {most:,} in all"
+    return f"losing {size} of {count(nodes, 'node')} at once means {more}"
+
+
+def _has_another_home(instance: Instance) -> bool:
+    return instance.template.movable_foreign or instance.template is DiskTemplate.DRBD
+
+
+def _shortages(counted: CountedCluster) -> Iterator[Shortage]:
+    by_unallocated = counted.data.n1_by_unallocated
+    for node in counted.cluster.nodes.values():
+        if node.fails_n1 and not node.facts.offline:
+            free = node.unallocated_memory if by_unallocated else node.facts.free_memory
+            yield Shortage(node.facts.name, node.reserved_memory, free)
 
 
 def _new_sets(nodes: Sequence[int], size: int, lost: set[tuple[int, ...]], most: int) -> list[tuple[int, ...]] | None:

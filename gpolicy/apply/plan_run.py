@@ -281,7 +281,7 @@ class PlanRun(Carrier):
         succeeded = outcome.result is JobResult.SUCCESS
         self.known = self.await_effects(task, outcome) if succeeded else self.take_sight()
         is_done = work.is_done(task, self.known, succeeded=succeeded)
-        if not is_done and not succeeded and not work.may_run(task, self.known):
+        if not is_done and not work.may_run(task, self.known):
             half = f"step {task.key} ({task.title}) is half done, and cannot be run again"
             raise CarryingError(half, hint=f"look at the cluster, then make a fresh {self.procedure.noun}")
         return is_done

@@ -55,7 +55,7 @@ def is_live(address: str) -> bool:
 
 
 def state_read_at(made: Provenance, source: str, snapshot: Snapshot | None) -> str | None:
-    """Return when the state was read: as a plan was made, from a cluster; None from a file that does not say."""
+    """Return when the state was read: from a cluster, as it was `made`; from a file, what this says, or None."""
     if snapshot is not None:
         return snapshot.taken_at
     return made.made_at if is_live(source) else None

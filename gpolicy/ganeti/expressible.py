@@ -33,6 +33,7 @@ DEFAULT_WORD: Final = "default"
 LARGEST_INT: Final = 2**53
 """What a JSON number carries exactly; sizes pass through a float on the command line."""
 LARGEST_UID: Final = 2**32 - 1
+"""The highest user ID in a pool (Ganeti's constant UIDPOOL_UID_MAX)."""
 _MAC_PREFIX: Final = re.compile(r"[0-9a-f]{2}(:[0-9a-f]{2}){2}")
 _IMAGE: Final = re.compile(r"/|(https?|ftps?)://")
 _LONGEST_SHOWN: Final = 100

@@ -188,7 +188,7 @@ def capacity_change(loaded: LoadedSides, tell: Tell) -> CapacityChange:
             changes.append(_group_change(item, _counted(before), _counted(after), loaded.sides.names))
         except TooLongError as error:
             slow[item.match.name] = error.message
-    whole = changes.pop() if changes and changes[-1].group is None else None
+    whole = changes.pop() if changes and changes[-1].group is None else None  # the last, if it was counted
     unavailable = {**loaded.unavailable, **slow}
     if unavailable:
         whole = None
@@ -202,8 +202,8 @@ def _counted(side: GroupCapacity | TooLongError | None) -> GroupCapacity | None:
     return side
 
 
-def _too_slow(sides: CountedSides) -> str:
-    found = [side.too_slow.message for side in (sides.before, sides.after) if side is not None and side.too_slow]
+def _too_slow(pair: CountedSides) -> str:
+    found = [side.too_slow.message for side in (pair.before, pair.after) if side is not None and side.too_slow]
     return f"under its limits {found[0]}" if found else ""
 
 

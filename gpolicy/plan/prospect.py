@@ -129,7 +129,7 @@ def before_and_after(state: ClusterState, changes: Sequence[Change], terms: Term
 
 
 def _measured(before: ClusterState, after: ClusterState) -> ClusterState:
-    """Return `after`; nodes whose exclusive storage changes get the figures that they will measure, if known."""
+    """Return `after`, with what nodes will measure whose exclusive storage changes; a note names those without it."""
     nodes, lost = dict(after.nodes), []
     for name, node in after.nodes.items():
         on = after.has_exclusive_storage(node)

@@ -17,9 +17,6 @@ from gpolicy.policy.source_file import Pointer, YamlDocument, last_key, place_na
 T = TypeVar("T")
 
 TellFinding = Callable[[Finding], None]
-
-"""The highest user ID in a pool (Ganeti's constant UIDPOOL_UID_MAX)."""
-
 LEAST_WITHOUT_UNIT: Final = 128
 """MiB. A smaller number has most likely lost its unit, and nobody knows which: Ganeti's own least memory is 128."""
 

@@ -54,7 +54,7 @@ def plan_answer(
     running = sides.before.software_version if sides else None
     unknown = unknown_release(running)
     has_effect = bool(plan.changes) or (sides is not None and sides.before.release != sides.after.release)
-    known = impact if has_effect else None
+    known = impact if has_effect else None  # what is supposed, and limits, are told all the same
     effects = impact_section(known) if known else None
     sections = effects.sections if effects else ()
     worse = any(section.weight is answer.Weight.WORSE for section in sections)

@@ -253,7 +253,6 @@ def count_capacity(
     from gpolicy.analysis.capacity import capacity  # noqa: PLC0415
 
     with working("counting what fits") as tell:
-        state, settled = _under_limits(cluster)
         report = capacity(
             cluster.state,
             group=group,
@@ -263,7 +262,7 @@ def count_capacity(
             weights=weights or WEIGHTS,
             resource_model=cluster.resource_model,
             other_values=other_values,
-            settled=settled,
+            settled=cluster.settled,
             tell=tell,
         )
     if not after_moves:
@@ -271,7 +270,7 @@ def count_capacity(
     from gpolicy.remedy.remedy import count_after_moves  # noqa: PLC0415 (not all ask)
 
     with working("looking for moves that make room"):
-        return count_after_moves(report, state, settled)
+        return count_after_moves(report, *_under_limits(cluster))
 
 
 def forecast_capacity(

@@ -10,7 +10,8 @@ from hypothesis import event, given, strategies as st
 
 from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import InputError, RequestError
-from gpolicy.plan.changes import key_of
+from gpolicy.plan import part as part_of_plan
+from gpolicy.plan.changes import Change, key_of
 from gpolicy.plan.part import Part
 from gpolicy.plan.plan import Plan
 from gpolicy.plan.plan_file import read_plan
@@ -181,3 +182,13 @@ def test_what_only_a_left_out_change_makes_needed_is_left_out_as_well() -> None:
     gold = cluster(None, {"gold": {mode: "userspace"}})
     assert keys(make_plan(policy, gold)) == {"cluster:diskparams.rbd.access"}
     assert keys(make_plan(policy, gold, part=Part((), ("cluster",)))) == set()
+
+
+def test_a_whole_plan_compares_no_change_with_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    def compared(*_: Change) -> bool:
+        raise AssertionError("with thousands of changes this takes minutes")
+
+    monkeypatch.setattr(part_of_plan, "_is_needed", compared)
+    assert part().changes
+    with pytest.raises(AssertionError, match="minutes"):
+        part(only=("node/n1",))

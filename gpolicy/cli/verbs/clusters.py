@@ -215,9 +215,8 @@ def _compared(target: Target, selected: Sequence[str] | None, *, in_bases: bool)
     policy = checked.policy
     wrote = None
     if selected is not None:
-        if (
-            policy.is_part and target.given_policy is not None
-        ):  # the settings file names the policies of clusters as a whole
+        # the settings file names the policies of clusters as a whole
+        if policy.is_part and target.given_policy is not None:
             hint = "name the directory of the policy"
             raise UsageError(f"{policy.root} is a part of a policy: others may extend it", hint=hint)
         with working("writing the policy"):

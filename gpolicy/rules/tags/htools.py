@@ -251,7 +251,7 @@ def allowmigration_form(context: Context) -> Iterator[Hit]:
 @warning("GP505", When.MORE_WITH_STATE | When.WHOLE, explains=14)
 def allowmigration_without_domain(context: Context) -> Iterator[Hit]:
     begins = tuple(f"{name}:" for name in domains.domains_of(context, "migration"))
-    tags, guess = sorted(domains.known_node_tags(context), reverse=True), Guesses()
+    tags, guess = sorted(context.once(domains.known_node_tags), reverse=True), Guesses()
     having = {text.partition(":")[2]: text for text in tags}
     for tag, outside in context.once(_outside_domains).items():
         domain = outside[0].partition(":")[0]
@@ -300,7 +300,7 @@ def tag_without_node(context: Context) -> Iterator[Hit]:
 
 def _unused_domains(context: Context, guess: Guesses) -> Iterator[Hit]:
     """Yield the declared domains of which no node has a tag, where it is known what tags nodes have or are to have."""
-    known = domains.known_node_tags(context)
+    known = context.once(domains.known_node_tags)
     kinds = {tag.partition(":")[0] for tag in known if ":" in tag}
     used = {begin for tag in known for begin in domains.prefixes_of(tag)}
     declared = {begin for tag in domains.declared_node_tags(context) for begin in domains.prefixes_of(tag)}
@@ -337,7 +337,7 @@ def _unused_domains(context: Context, guess: Guesses) -> Iterator[Hit]:
 
 def _unused_exceptions(context: Context, guess: Guesses) -> Iterator[Hit]:
     """Yield the exceptions of migration from or to a tag that no node has."""
-    known = domains.known_node_tags(context)
+    known = context.once(domains.known_node_tags)
     declared = {begin for tag in domains.declared_node_tags(context) for begin in domains.prefixes_of(tag)}
     migration = domains.domains_of(context, "migration")
     for tag in domains.exceptions(context):

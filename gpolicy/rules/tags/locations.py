@@ -33,7 +33,7 @@ def desired_location_without_domain(context: Context) -> Iterator[Hit]:
         if not any(begin.startswith(tag.suffix) or tag.suffix.startswith(begin) for begin in begins):
             name = tag.suffix.rstrip(":")
             message, hint = f"node tags {name}:… belong to no failure domain", f"declare the failure domain {name!r}"
-            if known and not any(text.startswith(f"{name}:") for text in domains.known_node_tags(context)):
+            if known and not any(text.startswith(f"{name}:") for text in context.once(domains.known_node_tags)):
                 hint = did_you_mean_one_of(name, "failure domains", known)
             yield hit(tag.label, message, tag.span, hint)
 
