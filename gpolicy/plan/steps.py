@@ -18,7 +18,7 @@ from gpolicy.plan.effects import Contents, Effect, assigned, is_own_value, moved
 from gpolicy.plan.step import Inverse, Step, StepWave, expressible, inverse_by, inverse_of, modify, planned
 from gpolicy.printable import some
 
-Assignments = dict[Path, Value | Reset]
+_Assigned = dict[Path, Value | Reset]
 _Back = Inverse | None
 _Effects = tuple[Effect, ...]
 _Make = Callable[[], commands.Command]
@@ -146,7 +146,7 @@ class _Maker:
             self.impossible.append(Objection(text, cause.span if cause else None))
 
     def _modify(
-        self, level: Level, name: str | None, before: Values, after: Assignments, wave: StepWave, inverse: _Back = None
+        self, level: Level, name: str | None, before: Values, after: _Assigned, wave: StepWave, inverse: _Back = None
     ) -> None:
         label, called = label_of(level, name), "the cluster" if name is None else f"{level} {name}"
         inverse = inverse or inverse_of(level, name, before, after, self.version)
@@ -172,7 +172,7 @@ class _Maker:
         templates = next((change for change in changes if change.path == ENABLED_TEMPLATES), None)
         enables = templates is not None and bool({*words(templates.after)} - {*words(templates.before)})
         if templates is not None and enables and waits:
-            first: Assignments = {path: after[path] for path in _STORAGE if after.get(path)}
+            first: _Assigned = {path: after[path] for path in _STORAGE if after.get(path)}
             after = {path: value for path, value in after.items() if path not in first}
             both: list[Value] = [*words(templates.after), *_gone(templates)]
             first[ENABLED_TEMPLATES] = both
@@ -180,9 +180,9 @@ class _Maker:
             before[ENABLED_TEMPLATES] = both
         self._cluster_step(StepWave.ENABLE if enables and not waits else StepWave.CLUSTER, after, before)
 
-    def _cluster_step(self, wave: StepWave, assignments: Assignments, before: Values) -> None:
+    def _cluster_step(self, wave: StepWave, assignments: _Assigned, before: Values) -> None:
         """Add a step for what one opcode can do, and one for what has a route of its own."""
-        routes: dict[commands.Route | None, Assignments] = {}
+        routes: dict[commands.Route | None, _Assigned] = {}
         for path, value in assignments.items():
             routes.setdefault(commands.only_route(path, version=self.version), {})[path] = value
         for part in routes.values():
@@ -307,7 +307,7 @@ class _Maker:
                     self._step(wave, change.object, title, make, inverse, effects)
 
 
-def _assignments(changes: list[Change]) -> Assignments:
+def _assignments(changes: list[Change]) -> _Assigned:
     return {change.path: RESET if change.action is ChangeAction.RESET else change.after for change in changes}
 
 

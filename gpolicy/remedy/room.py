@@ -124,7 +124,7 @@ def _only(
     return here, {place: replace(instances[number], index=place) for number, place in places.items()}
 
 
-class Resources(NamedTuple):
+class ResourceAmounts(NamedTuple):
     """Amounts by their names: memory and disk in MiB."""
 
     memory: float = 0.0
@@ -136,12 +136,12 @@ class Resources(NamedTuple):
 PLENTY: Final = 2.0**50
 
 
-def use_of(item: Instance, *, exclusive: bool, primary: bool = True) -> Resources:
+def use_of(item: Instance, *, exclusive: bool, primary: bool = True) -> ResourceAmounts:
     """Return what an instance takes of its primary node, or of its secondary."""
     spindles = 0.0
     if item.template.local:
         spindles = (item.total_spindles or 0) if exclusive else item.spindle_use
-    return Resources(
+    return ResourceAmounts(
         item.memory if item.uses_memory and primary else 0,
         item.disk if item.template.local else 0,
         item.vcpus if item.online and primary else 0,
@@ -149,12 +149,12 @@ def use_of(item: Instance, *, exclusive: bool, primary: bool = True) -> Resource
     )
 
 
-def free_on(node: Node, *, force: bool) -> Resources:
+def free_on(node: Node, *, force: bool) -> ResourceAmounts:
     """Return what a node has left for a primary instance; without reserved memory, and soft limits, with `force`."""
     facts = node.facts
     limited = facts.vcpu_ratio >= 0 and not force
     spindles = facts.high_spindles - node.instance_spindles if not force else PLENTY
-    return Resources(
+    return ResourceAmounts(
         node.unallocated_memory - 1,
         node.free_disk - max(1, 0 if force else facts.low_disk),
         facts.vcpu_ratio * facts.total_cpus - node.used_cpus if limited else PLENTY,
@@ -179,8 +179,11 @@ def _most_in_group(layout: Layout, hail: Hail, group: int, fixed: set[int]) -> i
     online = {i: node for i, node in layout.nodes.items() if node.facts.group == group and not node.facts.offline}
     usable, force = set(hail.usable[group]), hail.rules.force
     free = {index: free_on(node, force=force) for index, node in online.items()}
-    moving = dict.fromkeys(online, Resources())  # what instances that may move take of each node
-    demand, memory = Resources(), 0  # what those of them that stay in the group take together; memory of all that run
+    moving = dict.fromkeys(online, ResourceAmounts())  # what instances that may move take of each node
+    demand, memory = (
+        ResourceAmounts(),
+        0,
+    )  # what those of them that stay in the group take together; memory of all that run
     tagged: dict[str, set[int]] = {tag: set() for tag in hail.instance.exclusion_tags if not force}
     for number, item in layout.instances.items():
         own = [index for index in (item.primary, item.secondary) if index != NO_NODE]
@@ -193,7 +196,7 @@ def _most_in_group(layout: Layout, hail: Hail, group: int, fixed: set[int]) -> i
                 used = use_of(item, exclusive=online[index].facts.exclusive, primary=index == item.primary)
                 moving[index] = _sum(moving[index], used)
                 demand = _sum(demand, used) if stays else demand
-    holds = {index: _sum(moving[index], Resources(*(max(0.0, each) for each in free[index]))) for index in online}
+    holds = {index: _sum(moving[index], ResourceAmounts(*(max(0.0, each) for each in free[index]))) for index in online}
     kinds = {online[index].facts.exclusive for index in usable}
     need = use_of(hail.instance, exclusive=True in kinds)
     if len(kinds) > 1:  # spindles count on some nodes only
@@ -213,16 +216,16 @@ def _most_in_group(layout: Layout, hail: Hail, group: int, fixed: set[int]) -> i
     return max(0, int(min(bounds)))
 
 
-def _whole_instances(holds: Resources, need: Resources) -> Resources:
+def _whole_instances(holds: ResourceAmounts, need: ResourceAmounts) -> ResourceAmounts:
     """Return how many whole instances a node holds, by each resource."""
-    return Resources(*(amount // each if each else MOST_WANTED for amount, each in zip(holds, need, strict=True)))
+    return ResourceAmounts(*(amount // each if each else MOST_WANTED for amount, each in zip(holds, need, strict=True)))
 
 
 def _by_amounts(
-    here: Resources, elsewhere: Resources, demand: Resources, need: Resources, *, mirrored: bool
+    here: ResourceAmounts, elsewhere: ResourceAmounts, demand: ResourceAmounts, need: ResourceAmounts, *, mirrored: bool
 ) -> Iterator[float]:
     """Yield the bounds by each resource: what may move and does not fit on other nodes is on the usable ones."""
-    nodes = Resources(1, 2, 1, 2) if mirrored else Resources(1, 1, 1, 1)
+    nodes = ResourceAmounts(1, 2, 1, 2) if mirrored else ResourceAmounts(1, 1, 1, 1)
     for has, other, asked, each, times in zip(here, elsewhere, demand, need, nodes, strict=True):
         if each:
             yield (has - max(0.0, asked - other)) // (each * times)
@@ -234,5 +237,5 @@ def _shut_memory(layout: Layout, group: int) -> int:
     return sum(node.instance_memory + max(0, node.unallocated_memory) for node in shut)
 
 
-def _sum(*amounts: Resources) -> Resources:
-    return Resources(*map(sum, zip(Resources(), *amounts, strict=True)))
+def _sum(*amounts: ResourceAmounts) -> ResourceAmounts:
+    return ResourceAmounts(*map(sum, zip(ResourceAmounts(), *amounts, strict=True)))
