@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 
-from gpolicy.allocator import cluster_data, placement as placing
+from gpolicy.allocator import cluster_data, placement
 from gpolicy.allocator.engines import compiled_dedicated, find_placement
 from gpolicy.allocator.ghc_numbers import fixed, sorted_by_score
 from gpolicy.allocator.merge import Cluster
@@ -52,7 +52,7 @@ def search_ordinary(
     """Try `wanted` on `members`, scored over all of `nodes`."""
     failures, force = int(options.capacity_checks), options.ignore_soft_errors
     rules = CapacityRules(failures=failures, weights=options.weights, force=force)
-    candidates = placing.candidates_among(nodes, members, wanted.count, options.restriction)
+    candidates = placement.candidates_among(nodes, members, wanted.count, options.restriction)
     return find_placement(nodes, instances, wanted.instance, candidates, rules)
 
 
@@ -103,7 +103,7 @@ def choose_group(
             continue
         try:
             attempt = search(nodes, cluster.instances, members[number])
-        except placing.NoCandidatesError as error:
+        except placement.NoCandidatesError as error:
             messages[number] = f"Group {group.name}: error {error}"
             continue
         messages[number] = f"Group {group.name} ({group.alloc_policy.value}): {describe(attempt, nodes)}"
@@ -132,7 +132,7 @@ def one_group(cluster: Cluster, name: str, instance: cluster_data.Instance, sear
     residents = {key: item for key, item in cluster.instances.items() if item.primary in scope}
     try:
         attempt = search(scope, residents, list(scope))
-    except placing.NoCandidatesError as error:
+    except placement.NoCandidatesError as error:
         raise NotGrantedError(str(error)) from None
     message = f"Group {group.name} ({group.alloc_policy.value}): {describe(attempt, cluster.nodes)}"
     return GroupAnswer(attempt.solution, (message,), group.index, {group.index: message})
@@ -211,7 +211,7 @@ def allocate_secondary(cluster: Cluster, index: int, options: RequestOptions) ->
         other for other, node in state.items() if node.facts.group == primary.facts.group and other != instance.primary
     )
     trial = replace(instance, template=cluster_data.DiskTemplate.DRBD)
-    candidates = placing.PairCandidates(((instance.primary, others),))
+    candidates = placement.PairCandidates(((instance.primary, others),))
     rules = CapacityRules(failures=int(options.capacity_checks), force=options.ignore_soft_errors)
     attempt = find_placement(state, instances, trial, candidates, rules)
     if attempt.solution is None:
@@ -271,7 +271,8 @@ def search_dedicated(
     wanted: Wanted, options: RequestOptions, nodes: Nodes, _instances: Instances, members: Sequence[int]
 ) -> Attempt:
     """Try `wanted` on `members` and take the smallest loss, then the least disk left."""
-    instance, candidates = wanted.instance, placing.candidates_among(nodes, members, wanted.count, options.restriction)
+    instance = wanted.instance
+    candidates = placement.candidates_among(nodes, members, wanted.count, options.restriction)
     scope = {index: nodes[index] for index in members}
     found = compiled_dedicated(scope, instance, candidates, force=options.ignore_soft_errors)
     if found is None:
@@ -279,18 +280,18 @@ def search_dedicated(
     failures, successes, best = found
     if not best:
         return Attempt(failures, successes, None)
-    only = placing.SingleCandidates(best) if len(best) == 1 else placing.PairCandidates(((best[0], best[1:]),))
+    only = placement.SingleCandidates(best) if len(best) == 1 else placement.PairCandidates(((best[0], best[1:]),))
     (((_, trial),),) = try_each_dedicated(nodes, instance, only, force=options.ignore_soft_errors)
     return Attempt(failures, successes, accepted(trial))
 
 
 def _search_all(
-    nodes: Nodes, instance: cluster_data.Instance, candidates: placing.Candidates, options: RequestOptions
+    nodes: Nodes, instance: cluster_data.Instance, candidates: placement.Candidates, options: RequestOptions
 ) -> Attempt:
     """Try every candidate, one by one, as the law does."""
     tried = try_each_dedicated(nodes, instance, candidates, force=options.ignore_soft_errors)
     trials = [trial for some in tried for _, trial in some]
-    failures = placing.count_failures([trial for trial in trials if isinstance(trial, cluster_data.FailReason)])
+    failures = placement.count_failures([trial for trial in trials if isinstance(trial, cluster_data.FailReason)])
     possible = [trial for trial in reversed(trials) if isinstance(trial, Placement)]  # of equal ones the later wins
     return Attempt(failures, len(possible), min(possible, key=lambda trial: trial.metric, default=None))
 
@@ -321,8 +322,8 @@ def _fit(node: cluster_data.Node, sample: cluster_data.Instance, count: int) -> 
 
 
 def try_each_dedicated(
-    nodes: Nodes, instance: cluster_data.Instance, candidates: placing.Candidates, *, force: bool = False
-) -> Iterator[list[placing.CandidateTrial]]:
+    nodes: Nodes, instance: cluster_data.Instance, candidates: placement.Candidates, *, force: bool = False
+) -> Iterator[list[placement.CandidateTrial]]:
     """Try every candidate by the dedicated metric: together those with the same primary, as in `placement.try_each`."""
     vectors: dict[tuple[int, int], tuple[int, ...]] = {}
 
@@ -334,7 +335,7 @@ def try_each_dedicated(
         return tuple(a - b for a, b in zip(vectors[key], allocation_vector(after, samples), strict=True))
 
     def primary_alone(node: cluster_data.Node) -> Placement | cluster_data.FailReason:
-        new = placing.with_primary(node, instance, force=force)
+        new = placement.with_primary(node, instance, force=force)
         if isinstance(new, cluster_data.FailReason):
             return new
         placed = replace(instance, primary=node.index)
@@ -355,7 +356,7 @@ def try_each_dedicated(
             disk_left=first.disk_left + new.free_disk,
         )
 
-    if isinstance(candidates, placing.SingleCandidates):
+    if isinstance(candidates, placement.SingleCandidates):
         yield [((index,), primary_alone(nodes[index])) for index in candidates.nodes]
         return
     for primary, others in candidates.pairs:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from gpolicy.allocator import placement as placing
+from gpolicy.allocator import placement
 from gpolicy.allocator.cluster_data import AllocPolicy, FailReason, Instance, Node
 from gpolicy.allocator.compiled_allocation import memory_for_instances, memory_left, sets_of
 from gpolicy.allocator.engines import find_placement, is_redundant
@@ -83,22 +83,22 @@ class PlaceSearch:
         """Return the candidates of all searches; of very many pairs only some for each primary."""
         return [self._candidate(trial) for tried in self.attempts for trial in self._trials(tried, self._listed(tried))]
 
-    def placement(self, tried: Attempted, indices: Sequence[int]) -> Placement:
+    def placement_on(self, tried: Attempted, indices: Sequence[int]) -> Placement:
         """Return the placement on nodes that take the instance."""
-        single = placing.SingleCandidates(tuple(indices))
-        listed = single if len(indices) == 1 else placing.PairCandidates(((indices[0], tuple(indices[1:])),))
+        single = placement.SingleCandidates(tuple(indices))
+        listed = single if len(indices) == 1 else placement.PairCandidates(((indices[0], tuple(indices[1:])),))
         ((_, found),) = next(iter(self._tried_on(tried, listed)))
         return accepted(found)
 
-    def _tried_on(self, tried: Attempted, listed: placing.Candidates) -> Iterable[list[CandidateTrial]]:
+    def _tried_on(self, tried: Attempted, listed: placement.Candidates) -> Iterable[list[CandidateTrial]]:
         force = self.options.ignore_soft_errors
         if self.dedicated:
             return try_each_dedicated(tried.nodes, self.wanted.instance, listed, force=force)
-        return placing.try_each(tried.nodes, self.wanted.instance, listed, force=force, weights=self.options.weights)
+        return placement.try_each(tried.nodes, self.wanted.instance, listed, force=force, weights=self.options.weights)
 
-    def _listed(self, tried: Attempted) -> placing.Candidates:
-        listed = placing.candidates_among(tried.nodes, tried.members, self.wanted.count, self.options.restriction)
-        if isinstance(listed, placing.SingleCandidates):
+    def _listed(self, tried: Attempted) -> placement.Candidates:
+        listed = placement.candidates_among(tried.nodes, tried.members, self.wanted.count, self.options.restriction)
+        if isinstance(listed, placement.SingleCandidates):
             return listed
         pairs = sum(len(others) - (primary in others) for primary, others in listed.members)
         most = MOST_PAIRS // len(self.attempts)
@@ -107,10 +107,10 @@ class PlaceSearch:
         solution = tried.attempt.solution
         chosen = () if solution is None else solution.nodes
         reference = chosen[0] if chosen else listed.members[0][0]
-        beside = placing.PairCandidates(tuple(item for item in listed.members if item[0] == reference))
+        beside = placement.PairCandidates(tuple(item for item in listed.members if item[0] == reference))
         best = sorted(self._trials(tried, beside), key=_preference)
         kept = {trial.nodes[1] for trial in best[: max(1, most // len(listed.members))]} | {reference, *chosen}
-        shown = placing.PairCandidates(
+        shown = placement.PairCandidates(
             tuple(
                 (primary, others if primary == reference else tuple(other for other in others if other in kept))
                 for primary, others in listed.members
@@ -119,12 +119,12 @@ class PlaceSearch:
         self.left_out += pairs - sum(len(others) for _, others in shown.pairs)
         return shown
 
-    def _trials(self, tried: Attempted, listed: placing.Candidates) -> list[_TriedPlace]:
+    def _trials(self, tried: Attempted, listed: placement.Candidates) -> list[_TriedPlace]:
         """Try the candidates `listed` as the allocator does: better ones than the chosen one fail N+1."""
         nodes, failures = tried.nodes, tried.attempt.failures[FailReason.N1]
         batches = self._tried_on(tried, listed)
         instances = None  # without a solution all that is possible fails; single nodes are told apart by their scores
-        if isinstance(listed, placing.PairCandidates) and tried.attempt.solution is not None:
+        if isinstance(listed, placement.PairCandidates) and tried.attempt.solution is not None:
             instances = tried.instances
         found: list[_TriedPlace] = []
         for batch in batches:
@@ -139,7 +139,7 @@ class PlaceSearch:
     def _candidate(self, trial: _TriedPlace) -> Candidate:
         nodes = [self.cluster.nodes[index] for index in trial.nodes]
         group = self.cluster.groups[nodes[0].facts.group]
-        refusal, placement = trial.refusal, trial.placement
+        refusal, made = trial.refusal, trial.placement
         closed = self.wanted.group_name is None and group.alloc_policy is AllocPolicy.UNALLOCABLE
         cause = refusal.cause if refusal else Cause.CLOSED if closed else None
         return Candidate(
@@ -150,18 +150,18 @@ class PlaceSearch:
             explanation=cause.sentence if cause else None,
             detail=refusal.detail if refusal else None,
             htools_reason=refusal.reason.title if refusal else None,
-            score=placement.score if placement and placement.lost is None else None,
-            lost_allocations=placement.lost if placement else None,
-            disk_left=sum(node.free_disk for node in placement.changed) if placement else None,
+            score=made.score if made and made.lost is None else None,
+            lost_allocations=made.lost if made else None,
+            disk_left=sum(node.free_disk for node in made.changed) if made else None,
         )
 
 
 def _preference(trial: _TriedPlace) -> tuple[bool, tuple[int, ...], int, float]:
     """Return a sort key: possible trials first, the best first by the metric."""
-    placement = trial.placement
-    if placement is None:
+    made = trial.placement
+    if made is None:
         return True, (), 0, 0.0
-    return trial.refusal is not None, placement.lost or (), placement.disk_left, placement.score
+    return trial.refusal is not None, made.lost or (), made.disk_left, made.score
 
 
 def _explained(nodes: Nodes, instance: Instance, tried: Sequence[CandidateTrial], *, force: bool) -> list[_TriedPlace]:
@@ -189,8 +189,8 @@ def _passed_over(
     predicate = None if instances is None else redundancy_predicate(nodes, instances, rules, is_redundant)
     possible = [(trial.placement, trial) for trial in reversed(trials) if trial.placement is not None]
     failed = set[tuple[int, ...]]()
-    for placement, trial in sorted_by_score(possible, lambda pair: pair[0].score):
-        if len(failed) == most or (predicate is not None and predicate(placement)):
+    for made, trial in sorted_by_score(possible, lambda pair: pair[0].score):
+        if len(failed) == most or (predicate is not None and predicate(made)):
             break
         failed.add(trial.nodes)
     refusal = Refusal(FailReason.N1, Cause.REDUNDANCY, Cause.REDUNDANCY.sentence)
@@ -275,7 +275,7 @@ class _GroupUnderRules:
             return next((item for item in items if is_redundant(*self._after(item), self._strict)), None)
         tried, wanted = self._tried, self._search.wanted
         only = self._search.options.restriction
-        candidates = placing.candidates_among(tried.nodes, tried.members, wanted.count, only)
+        candidates = placement.candidates_among(tried.nodes, tried.members, wanted.count, only)
         # over-subscription refuses primaries, and disks that Ganeti does not make refuse nodes: never single pairs
         primaries = {self._index[item.nodes[0]] for item in items}
         usable = {self._index[name] for item in items for name in item.nodes}
@@ -300,9 +300,9 @@ class _GroupUnderRules:
         """Return the group after the placement on a candidate."""
         indices = [self._index[name] for name in item.nodes]
         tried, number = self._tried, max(self._tried.instances, default=-1) + 1  # hail's number may be taken
-        placement = self._search.placement(tried, indices)
-        nodes = {**tried.nodes, **{node.index: numbered(node, number) for node in placement.changed}}
-        return nodes, {**tried.instances, number: replace(placement.instance, index=number)}
+        made = self._search.placement_on(tried, indices)
+        nodes = {**tried.nodes, **{node.index: numbered(node, number) for node in made.changed}}
+        return nodes, {**tried.instances, number: replace(made.instance, index=number)}
 
     def explained(self, item: Candidate, *, detailed: bool) -> Candidate:
         """Return the candidate refused, with the first loss that the group could not absorb."""

@@ -16,7 +16,7 @@ import typer
 import gpolicy
 from gpolicy.cli import options
 from gpolicy.cli.output import Report, provenance_of, report_under
-from gpolicy.cli.targets import Target, Work, run
+from gpolicy.cli.targets import Target, run
 from gpolicy.cli.terminal import working
 from gpolicy.cluster.sources import state_read_at
 from gpolicy.errors import ExitCode, UsageError
@@ -80,10 +80,11 @@ def capacity(  # noqa: PLR0913 (one parameter an option)
     weights = read_weights(weight or ())
     count = partial(gpolicy.count_capacity, group=group, template=template, weights=weights, working=working)
     opened = partial(gpolicy.open_cluster, limits=limits, resource_model=resource_model, working=working)
-    work: Work = partial(_compare_policies, opened=partial(opened, what_if=what_if), count=count, paths=compared)
-    if not compare:
-        counted = partial(_count_capacity, opened=opened, count=count, what_if=what_if)
-        work = partial(counted, history=history, score=score, for_metrics=for_metrics)
+    if compare:
+        side_by_side = partial(_compare_policies, opened=partial(opened, what_if=what_if), count=count, paths=compared)
+        return run(side_by_side, clusters, given, outputs, verb="capacity")
+    alone = partial(_count_capacity, opened=opened, count=count, what_if=what_if, history=history)
+    work = partial(alone, score=score, for_metrics=for_metrics)
     return run(work, clusters, given, outputs, verb="capacity")
 
 
