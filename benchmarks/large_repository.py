@@ -18,7 +18,7 @@ import checkout  # noqa: F401
 from large_cluster import BATCH, WEB, cluster_with
 
 from gpolicy.cluster.state_files import write_snapshot
-from gpolicy.plan.prospect import prospect
+from gpolicy.plan.sides import planned_sides
 from gpolicy.policy.loading import load_policy
 
 CLUSTERS = 500
@@ -134,7 +134,7 @@ def write_snapshots(directory: Path, clusters: int = CLUSTERS, groups: int = GRO
         groups={short[name]: replace(group, name=short[name]) for name, group in state.groups.items()},
         nodes={name: replace(node, group=short[node.group]) for name, node in state.nodes.items()},
     )
-    state = prospect(load_policy(directory / "clusters" / "c0000"), state).after
+    state = planned_sides(load_policy(directory / "clusters" / "c0000"), state).after
     first = directory / "snapshots" / "c0000.json"
     first.parent.mkdir()
     write_snapshot(state, first)

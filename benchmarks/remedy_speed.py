@@ -12,7 +12,7 @@ import time
 import checkout  # noqa: F401
 from large_cluster import cluster_of
 
-from gpolicy.analysis.size_words import PairNames
+from gpolicy.cluster.terms import PairNames
 from gpolicy.remedy.remedy import find_remedy
 
 

@@ -211,7 +211,7 @@ NAMES_OPTIONS = {
     "cluster/volume_pools.py": {"--physical-volumes"},
     "drift/write_back.py": {"--in-bases"},
     "plan/part.py": {"--only", "--exclude"},
-    "plan/prospect.py": {"--physical-volumes"},
+    "plan/sides.py": {"--physical-volumes"},
     "policy/schema_errors.py": {"--state"},
     "rules/against_cluster/verdicts.py": {"--allow"},
     "suggest/grounds.py": {"--pv-size"},

@@ -11,7 +11,7 @@ from gpolicy.findings import Finding, Severity, Span
 from gpolicy.forecast.telling import make_examination
 from gpolicy.ganeti.parameters import default_in, parameter_at, position
 from gpolicy.ganeti.vocabulary import Path, Values
-from gpolicy.plan.prospect import prospect
+from gpolicy.plan.sides import planned_sides
 from gpolicy.policy.kinds import KINDS, Measure, build_guards
 from gpolicy.policy.model import ClusterPolicy, GroupPolicy, NodeSetPolicy, Policy, TagRulesPolicy
 from gpolicy.policy.yaml_reader import read_yaml
@@ -122,7 +122,7 @@ def with_guards(files: Mapping[str, str], state: ClusterState) -> dict[str, str]
     findings: list[Finding] = []
     (document,) = read_yaml(guards_document(wanted), GUARDS_FILE).documents
     policy = replace(policy, guards=tuple(build_guards(document, findings.append)))
-    verdicts, _ = verdicts_on(prospect(policy, state))
+    verdicts, _ = verdicts_on(policy, planned_sides(policy, state))
     guards: list[FirstGuard] = []
     failing: dict[tuple[str, str], list[str]] = {}
     for guard, verdict in zip(wanted, verdicts, strict=True):

@@ -32,10 +32,10 @@ from gpolicy.analysis.node_resources import MetadataRoom, groups_of_unknown_volu
 from gpolicy.analysis.policy_limits import OF_HTOOLS, Cure, PolicyLimit, declared_limit_of, find_cure, limit_of
 from gpolicy.analysis.shown_score import Score, other_weights, score_of
 from gpolicy.analysis.side_by_side import each_cluster, side_by_side
-from gpolicy.analysis.size_words import PairNames, pair_title
+from gpolicy.analysis.size_words import pair_title
 from gpolicy.analysis.wanted_instance import enabled_templates, wanted_template
 from gpolicy.cluster.state import ClusterState
-from gpolicy.cluster.terms import NO_LIMITS, Limits, limited, limits_in_force
+from gpolicy.cluster.terms import NO_LIMITS, Limits, PairNames, limited, limits_in_force
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS
 from gpolicy.progress import Tell, silent
 

@@ -27,10 +27,9 @@ from gpolicy.analysis.node_resources import smallest_volumes, what_if_shares
 from gpolicy.analysis.place_report import Candidate, GroupTrial, Instead, PlaceReport
 from gpolicy.analysis.place_search import PlaceSearch, under_limits, with_losses
 from gpolicy.analysis.shown_score import other_weights
-from gpolicy.analysis.size_words import PairNames
 from gpolicy.analysis.wanted_instance import PlaceRequest, Unmade, unmade, wanted_group, wanted_instance, with_guarantee
 from gpolicy.cluster.state import ClusterState
-from gpolicy.cluster.terms import NO_LIMITS, Limits, VolumeSize, limited, limits_in_force, shared_limits
+from gpolicy.cluster.terms import NO_LIMITS, Limits, PairNames, VolumeSize, limited, limits_in_force, shared_limits
 from gpolicy.errors import InputError
 from gpolicy.ganeti.htools_reading import HailParameters
 

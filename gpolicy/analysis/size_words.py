@@ -7,7 +7,7 @@ request as Ganeti writes it for hail.
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -15,46 +15,14 @@ from gpolicy.allocator.cluster_data import Disk, DiskTemplate, SpecPair
 from gpolicy.analysis.allocator_input import policy_of
 from gpolicy.analysis.wanted_instance import PlaceRequest, of_pair
 from gpolicy.cluster.state import ClusterState
+from gpolicy.cluster.terms import PairNames
 from gpolicy.errors import GpolicyError, InputError, RequestError, argument
 from gpolicy.ganeti.amounts import exact_size, parse_size
-from gpolicy.ganeti.vocabulary import MINMAX
 from gpolicy.guessing import did_you_mean, did_you_mean_one_of
-from gpolicy.policy.model import INHERIT, Declared, Policy
 from gpolicy.printable import count
 
 _MOST_SHOWN = 6
 _BOUNDS = {"min": "smallest", "max": "largest"}
-NamesInOrder = tuple[str | None, ...]
-"""The name of each pair in the order of `ipolicy.minmax`; None for a pair without one."""
-
-
-@dataclass(frozen=True, slots=True)
-class PairNames:
-    """Names by group (its name after the change) and of the cluster's own pairs.
-
-    A group without pairs of its own has those of the cluster. Without a declaration no pair has a name.
-    """
-
-    cluster: NamesInOrder = ()
-    groups: Mapping[str, NamesInOrder] = field(default_factory=dict)
-
-    @property
-    def by_object(self) -> dict[str, NamesInOrder]:
-        """The names by object, as plan files write them: cluster, group/NAME."""
-        return {"cluster": self.cluster, **{f"group/{name}": pairs for name, pairs in self.groups.items()}}
-
-    def of(self, group: str | None, count: int) -> tuple[str, ...]:
-        """Return a name for each of the `count` pairs of `group` (None: of the cluster), by default its place."""
-        names = self.cluster if group is None else self.groups.get(group, ())
-        if len(names) != count:
-            names = (None,) * count
-        return tuple(name or str(place) for place, name in enumerate(names, start=1))
-
-
-def names_by_object(names: Mapping[str, NamesInOrder]) -> PairNames:
-    """Return the names that a plan file has by object."""
-    groups = {name.removeprefix("group/"): pairs for name, pairs in names.items() if name != "cluster"}
-    return PairNames(names.get("cluster", ()), groups)
 
 
 def pair_title(name: str) -> str:
@@ -73,29 +41,6 @@ def with_bound(size: str) -> str:
     """Return a size with its bound as people say it: `large:max` is "large at its largest"."""
     name, _, bound = size.rpartition(":")
     return f"{name} at its {_BOUNDS[bound]}" if name and bound in _BOUNDS else size
-
-
-def pair_names(policy: Policy, state: ClusterState) -> PairNames:
-    """Return the names that `policy` gives to the effective pairs of `state` (the cluster after the plan).
-
-    Only effective pairs have names: if the state has other pairs than the policy declares, those have none.
-    """
-    cluster = _declared(policy.cluster, state.cluster.own.get(MINMAX))
-    groups = {}
-    for name, group in state.groups.items():
-        effective = group.effective.get(MINMAX)
-        names = _declared(policy.groups.get(name), effective)
-        if not names and group.own.get(MINMAX) is None and effective == state.cluster.own.get(MINMAX):
-            names = cluster
-        groups[name] = names
-    return PairNames(cluster, groups)
-
-
-def _declared(declared: Declared | None, held: object) -> NamesInOrder:
-    leaf = declared.leaves.get(MINMAX) if declared is not None else None
-    if leaf is None or leaf.value is INHERIT or leaf.value != held:
-        return ()
-    return leaf.pair_names
 
 
 def find_pair(name: str, names: PairNames, state: ClusterState, group: str | None = None) -> tuple[SpecPair, str]:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from gpolicy.impact.impact import Impact
     from gpolicy.plan.built_in_guards import GuardResult
     from gpolicy.plan.changes import Objection
-    from gpolicy.plan.prospect import Prospect
+    from gpolicy.plan.sides import Sides
     from gpolicy.policy.scenario import Scenario, StageEdit
     from gpolicy.testing.outcome import Outcome
 
@@ -42,7 +42,7 @@ Bounds = tuple[Mapping[str, int], Mapping[str, int]]
 """The least and the greatest values of a size."""
 
 
-def _without_prospect(*_: object) -> NoReturn:
+def _without_sides(*_: object) -> NoReturn:
     raise NotImplementedError
 
 
@@ -54,13 +54,13 @@ class Forecast:
     """The outcomes of the policy's small tests."""
     idle_edits: Callable[[Policy], Iterable[tuple[Scenario, StageEdit]]] = lambda _: ()
     """The edits of small tests that leave their cluster as it was."""
-    prospect: Callable[[Policy, ClusterState, Desired], Prospect | None] = lambda *_: None
-    """What the plan would do that makes the cluster what the policy declares; None where nobody can tell."""
-    objections: Callable[[Prospect, ClusterState], Mapping[str, Sequence[Objection]]] = _without_prospect
+    sides: Callable[[Policy, ClusterState, Desired], Sides | None] = lambda *_: None
+    """The cluster before and after the plan that makes it what the policy declares; None where nobody can tell."""
+    objections: Callable[[Policy, ClusterState, Sides], Mapping[str, Sequence[Objection]]] = _without_sides
     """What the built-in guards have against that plan."""
-    verdicts: Callable[[Prospect], tuple[tuple[GuardResult, ...], tuple[GuardResult, ...]]] = _without_prospect
+    verdicts: Callable[[Policy, Sides], tuple[tuple[GuardResult, ...], tuple[GuardResult, ...]]] = _without_sides
     """The verdicts of the policy's guards on the plan, and those of the built-in one on its figures."""
-    impact: Callable[[Prospect, str], Impact] = _without_prospect
+    impact: Callable[[Sides, str], Impact] = _without_sides
     """A part of what the plan would do."""
     breached_pairs: Callable[
         [Sequence[Bounds], LiveGroup, LiveInstance, PolicyViolation], Sequence[PolicyViolation]

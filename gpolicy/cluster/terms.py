@@ -1,9 +1,9 @@
 """What a policy says of the resources of a cluster beyond what Ganeti stores or shows: its terms.
 
-A policy promises hardware and sets limits that Ganeti does not know, and its hv_state, disk_state and parameters of the
-allocator count also where the source of the state cannot show them (design document "Resource model"; "Partitioned
-Ganeti" for volumes). Terms go with the state that they are for (`ClusterState.terms`), so that everything that counts
-on the state finds them there.
+A policy promises hardware, sets limits and names sizes, which Ganeti does not know, and its hv_state, disk_state and
+parameters of the allocator count also where the source of the state cannot show them (design document "Resource model";
+"Partitioned Ganeti" for volumes). Terms go with the state that they are for (`ClusterState.terms`), so that everything
+that counts on the state finds them there; names of sizes go beside it (`PairNames`).
 
 The arithmetic of exclusive storage is Ganeti's: physical volumes are spindles, and disks take whole ones. Sizes are
 MiB. The floating-point operations are Ganeti's own, in its order, so that the answers are the same on every edge
@@ -324,3 +324,36 @@ def under_terms(state: ClusterState, terms: Terms, new_names: Mapping[str, str] 
         declared_release=terms.release or state.declared_release,
         declared={**terms.values, **of_groups},
     )
+
+
+NamesInOrder = tuple[str | None, ...]
+"""The name of each pair in the order of `ipolicy.minmax`; None for a pair without one."""
+
+
+@dataclass(frozen=True, slots=True)
+class PairNames:
+    """Names by group (its name after the change) and of the cluster's own pairs.
+
+    A group without pairs of its own has those of the cluster. Without a declaration no pair has a name.
+    """
+
+    cluster: NamesInOrder = ()
+    groups: Mapping[str, NamesInOrder] = field(default_factory=dict)
+
+    @property
+    def by_object(self) -> dict[str, NamesInOrder]:
+        """The names by object, as plan files write them: cluster, group/NAME."""
+        return {"cluster": self.cluster, **{f"group/{name}": pairs for name, pairs in self.groups.items()}}
+
+    def of(self, group: str | None, count: int) -> tuple[str, ...]:
+        """Return a name for each of the `count` pairs of `group` (None: of the cluster), by default its place."""
+        names = self.cluster if group is None else self.groups.get(group, ())
+        if len(names) != count:
+            names = (None,) * count
+        return tuple(name or str(place) for place, name in enumerate(names, start=1))
+
+
+def names_by_object(names: Mapping[str, NamesInOrder]) -> PairNames:
+    """Return the names that a plan file has by object."""
+    groups = {name.removeprefix("group/"): pairs for name, pairs in names.items() if name != "cluster"}
+    return PairNames(names.get("cluster", ()), groups)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from gpolicy.impact.impact import Impact
     from gpolicy.plan.built_in_guards import GuardResult
     from gpolicy.plan.changes import Objection
-    from gpolicy.plan.prospect import Prospect
+    from gpolicy.plan.sides import Sides
     from gpolicy.policy.model import Policy
     from gpolicy.policy.scenario import Scenario, StageEdit
     from gpolicy.resolve.desired import Desired
@@ -36,28 +36,28 @@ def _idle_edits(policy: Policy) -> Iterable[tuple[Scenario, StageEdit]]:
     return idle_edits(policy)
 
 
-def _prospect(policy: Policy, state: ClusterState, desired: Desired) -> Prospect | None:
-    from gpolicy.plan.prospect import prospect  # noqa: PLC0415 (most checks look at no cluster)
+def _sides(policy: Policy, state: ClusterState, desired: Desired) -> Sides | None:
+    from gpolicy.plan.sides import planned_sides  # noqa: PLC0415 (most checks look at no cluster)
 
-    return prospect(policy, state, desired)
+    return planned_sides(policy, state, desired)
 
 
-def _objections(prospect: Prospect, state: ClusterState) -> Mapping[str, Sequence[Objection]]:
+def _objections(policy: Policy, state: ClusterState, sides: Sides) -> Mapping[str, Sequence[Objection]]:
     from gpolicy.plan.plan import objections_to_plan  # noqa: PLC0415 (as above)
 
-    return objections_to_plan(prospect, state)
+    return objections_to_plan(policy, state, sides)
 
 
-def _verdicts(prospect: Prospect) -> tuple[tuple[GuardResult, ...], tuple[GuardResult, ...]]:
+def _verdicts(policy: Policy, sides: Sides) -> tuple[tuple[GuardResult, ...], tuple[GuardResult, ...]]:
     from gpolicy.impact.declared_guards import verdicts_on  # noqa: PLC0415 (as above)
 
-    return verdicts_on(prospect)
+    return verdicts_on(policy, sides)
 
 
-def _impact(prospect: Prospect, part: str) -> Impact:
-    from gpolicy.impact.impact import impact_of  # noqa: PLC0415 (as above)
+def _impact(sides: Sides, part: str) -> Impact:
+    from gpolicy.impact.impact import impact  # noqa: PLC0415 (as above)
 
-    return impact_of(prospect, part)
+    return impact(sides, parts={part})
 
 
 def _breached_pairs(
@@ -92,7 +92,7 @@ def _breached_pairs(
     return [item for item in found if len(item.breaches) == least] if len(found) == len(places) else ()
 
 
-FORECAST: Final = Forecast(_outcomes, _idle_edits, _prospect, _objections, _verdicts, _impact, _breached_pairs)
+FORECAST: Final = Forecast(_outcomes, _idle_edits, _sides, _objections, _verdicts, _impact, _breached_pairs)
 
 make_checker = partial(checking.Checker, forecast=FORECAST)
 make_examination = partial(checking.Examination, forecast=FORECAST)

@@ -17,7 +17,7 @@ from gpolicy.allocator.requests import allocation_vector, biggest_first, sample_
 from gpolicy.analysis.binding import Cause
 from gpolicy.analysis.capacity import GroupCapacity, count_in_time
 from gpolicy.analysis.counted_cluster import CountedCluster, Fit
-from gpolicy.analysis.size_words import PairNames
+from gpolicy.cluster.terms import PairNames
 from gpolicy.impact.comparison import CountedSides, LoadedSides, measure_sides
 from gpolicy.progress import Tell
 

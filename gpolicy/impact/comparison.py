@@ -10,8 +10,7 @@ What the fields mean, with their units, `scripts/reference/output_texts.toml` sa
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass
 from math import inf
 from typing import TypeVar
 
@@ -20,62 +19,10 @@ from gpolicy.analysis.basis import Settled
 from gpolicy.analysis.counted_cluster import CountedCluster
 from gpolicy.analysis.loaded_state import LoadedState, load_state
 from gpolicy.analysis.side_by_side import Result, each_cluster
-from gpolicy.analysis.size_words import PairNames, pair_names
 from gpolicy.cluster.state import ClusterState, LiveInstance
 from gpolicy.ganeti.vocabulary import Path, Value
-from gpolicy.plan.prospect import Prospect
+from gpolicy.plan.sides import GroupMatch, Sides
 from gpolicy.printable import count, listed
-
-
-@dataclass(frozen=True, slots=True)
-class GroupMatch:
-    """A group's name before and after; None where there is no such group. Both None: the whole cluster."""
-
-    before: str | None
-    after: str | None
-
-    @property
-    def name(self) -> str:
-        """What to call it: its name after the change, else the one before; empty for the whole cluster."""
-        return self.after or self.before or ""
-
-    @property
-    def renamed_from(self) -> str | None:
-        """The name before, where the group gets another one."""
-        return self.before if self.after is not None and self.before != self.after else None
-
-
-@dataclass(frozen=True)
-class Sides:
-    """A cluster before and after a change. `names` are what sizes are called after it."""
-
-    before: ClusterState
-    after: ClusterState
-    names: PairNames = field(default_factory=PairNames)
-
-    @property
-    def groups(self) -> list[GroupMatch]:
-        """The groups in the order of `after`, then those that are removed.
-
-        A renamed group keeps its UUID, and a new one may get the name it had.
-        """
-        before, after = self.before.groups, self.after.groups
-        by_uuid = {group.identity.uuid: name for name, group in before.items() if group.identity.uuid}
-        same = {name: by_uuid[group.identity.uuid] for name, group in after.items() if group.identity.uuid in by_uuid}
-        by_name = before.keys() - same.values()
-        found = [GroupMatch(same.get(name, name if name in by_name else None), name) for name in after]
-        stay = {match.before for match in found}
-        return [*found, *(GroupMatch(name, None) for name in before if name not in stay)]
-
-    @cached_property
-    def loaded(self) -> LoadedSides:
-        """What can be counted of both. Raise GpolicyError where no group of one of them is known."""
-        return _load_sides(self)
-
-
-def sides_of(prospect: Prospect) -> Sides:
-    """Return the cluster before and after what a plan does, to be compared."""
-    return Sides(prospect.before, prospect.after, pair_names(prospect.policy, prospect.after))
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,11 +62,14 @@ class LoadedSides:
     def declared(self) -> LoadedSides:
         """The same states, counted by what is declared."""
         known = (*self.before.clusters, *self.after.clusters)
-        return _load_sides(self.sides, like=known, resource_model=True) if self.declares else self
+        return load_sides(self.sides, like=known, resource_model=True) if self.declares else self
 
 
-def _load_sides(sides: Sides, *, like: Sequence[CountedCluster] = (), resource_model: bool = False) -> LoadedSides:
-    """Load both states; `like` and `resource_model` are those of `load_state`."""
+def load_sides(sides: Sides, *, like: Sequence[CountedCluster] = (), resource_model: bool = False) -> LoadedSides:
+    """Return what can be counted of both sides; `like` and `resource_model` are those of `load_state`.
+
+    Raise GpolicyError where no group of one of them is known.
+    """
     old = load_state(sides.before, like=like, resource_model=resource_model)
     new = load_state(sides.after, like=(*like, *old.clusters), resource_model=resource_model)
     groups, unavailable = [], {}

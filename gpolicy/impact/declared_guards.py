@@ -10,19 +10,19 @@ from typing import Final, NamedTuple, TypeVar
 
 from gpolicy.analysis.basis import BasisKind
 from gpolicy.analysis.node_losses import GroupRedundancy
-from gpolicy.analysis.size_words import names_by_object, size_title
+from gpolicy.analysis.size_words import size_title
 from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import GpolicyError
 from gpolicy.ganeti.amounts import exact_size
 from gpolicy.ganeti.vocabulary import MINMAX
 from gpolicy.impact.capacity_change import CapacityChange, FitChange, GroupCapacityChange, capacity_change
-from gpolicy.impact.comparison import Sides, ViolationChange, sides_of, violators
+from gpolicy.impact.comparison import ViolationChange, load_sides, violators
 from gpolicy.impact.impact import GroupRedundancyChange, Impact, RedundancyChange, impact
 from gpolicy.plan.built_in_guards import GuardResult
 from gpolicy.plan.changes import NAME, Change, ChangeAction, NotCompared
 from gpolicy.plan.part import LeftOut
-from gpolicy.plan.plan import Plan
-from gpolicy.plan.prospect import Prospect, before_and_after, undone
+from gpolicy.plan.plan import Plan, sides_of_plan
+from gpolicy.plan.sides import Sides, undone
 from gpolicy.policy.kinds import ABOUT_GROUPS, Guard, Measure
 from gpolicy.policy.model import Policy
 from gpolicy.printable import count, some
@@ -169,7 +169,7 @@ def judge_declared_again(
     if not measures_nodes(plan):
         return declared_verdicts(guards, plan.changes, None, allowed=allowed)
     first = undone(state, plan.changes) if begun else state
-    sides = Sides(*before_and_after(first, plan.changes, plan.terms), names_by_object(plan.pair_names))
+    sides = sides_of_plan(plan, first)
     known = guard_impact(sides, guards, tell, of_emptied=of_emptied)
     return (*(takes_instances(known, allowed) if of_emptied else ()), *judge_declared(plan, sides, known, allowed))
 
@@ -190,20 +190,20 @@ def guard_impact(sides: Sides, guards: Sequence[Guard], tell: Tell = silent, *, 
     return impact(sides, failures=failures_asked(guards), parts=parts, whole=False, tell=tell)
 
 
-def verdicts_on(prospect: Prospect) -> tuple[tuple[GuardResult, ...], tuple[GuardResult, ...]]:
-    """Return the verdict of every guard of the policy, and that of `TAKES_INSTANCES`, if it has one."""
-    guards, changes, sides = prospect.policy.guards, prospect.changes, sides_of(prospect)
+def verdicts_on(policy: Policy, sides: Sides) -> tuple[tuple[GuardResult, ...], tuple[GuardResult, ...]]:
+    """Return the verdict of every guard of a policy, and that of `TAKES_INSTANCES`, if it has one."""
+    guards, changes = policy.guards, sides.changes
     known = guard_impact(sides, guards) if need_impact(guards) else None
-    built_in = takes_instances(_doubtful(sides) if changes else None, frozenset())
-    return declared_verdicts(guards, changes, known, not_compared=prospect.difference.not_compared), built_in
+    built_in = takes_instances(_doubtful(sides, known) if changes else None, frozenset())
+    return declared_verdicts(guards, changes, known, not_compared=sides.difference.not_compared), built_in
 
 
-def _doubtful(sides: Sides) -> Impact | None:
+def _doubtful(sides: Sides, known: Impact | None) -> Impact | None:
     """Return the capacity of the groups that may take nothing any more; None if nothing is known."""
     try:
-        loaded = sides.loaded
-        known = [one for one in loaded.groups if one.after and one.after.too_slow is None]
-        found = [one for one in known if one.before and one.after and not one.after.surely_takes_one]
+        loaded = known.loaded if known and known.loaded else load_sides(sides)
+        counted = [one for one in loaded.groups if one.after and one.after.too_slow is None]
+        found = [one for one in counted if one.before and one.after and not one.after.surely_takes_one]
         doubtful = replace(loaded, groups=tuple(found), whole=None)
         return Impact(capacity=capacity_change(doubtful, silent))
     except GpolicyError:

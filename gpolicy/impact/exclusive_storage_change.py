@@ -18,7 +18,7 @@ from gpolicy.cluster.state import ClusterState, LiveDisk, LiveInstance, LiveNode
 from gpolicy.cluster.terms import SpindleFault, VolumeSize, VolumeTerms, spindle_refusal
 from gpolicy.cluster.volume_pools import GANETIS, VolumePools, VolumesFrom, own_group, pools_of
 from gpolicy.ganeti.releases import release_numbers
-from gpolicy.impact.comparison import Sides
+from gpolicy.plan.sides import Sides
 from gpolicy.policy.model import Hardware
 
 

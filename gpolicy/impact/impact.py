@@ -21,9 +21,9 @@ from gpolicy.analysis.shown_score import Score, score_of
 from gpolicy.cluster.terms import LimitsInForce
 from gpolicy.errors import GpolicyError
 from gpolicy.impact.capacity_change import CapacityChange, capacity_change
-from gpolicy.impact.comparison import LoadedSides, Sides, ViolationChange, measure_sides, sides_of, violation_change
+from gpolicy.impact.comparison import LoadedSides, ViolationChange, load_sides, measure_sides, violation_change
 from gpolicy.impact.exclusive_storage_change import ExclusiveStorageChange, exclusive_storage_change
-from gpolicy.plan.prospect import Prospect
+from gpolicy.plan.sides import Sides
 from gpolicy.policy.model import Hardware
 from gpolicy.progress import Tell, after_work, silent
 from gpolicy.remedy.faults import Fault, FaultKind
@@ -275,6 +275,8 @@ class Impact:
     declares: bool = False
     what_if: tuple[str, ...] = ()
     limits: tuple[LimitsInForce, ...] = ()
+    loaded: LoadedSides | None = None
+    """What was counted, if anything was."""
 
 
 PARTS: Final = ("violations", "capacity", "redundancy", "location", "remedy", "exclusive_storage", "resource_model")
@@ -300,7 +302,8 @@ def impact(
     loaded, why_not = None, GpolicyError("")
     if not _COUNTED.isdisjoint(parts):
         try:
-            loaded = sides.loaded if whole else replace(sides.loaded, whole=None)
+            loaded = load_sides(sides)
+            loaded = loaded if whole else replace(loaded, whole=None)
         except GpolicyError as error:
             why_not = error
 
@@ -334,9 +337,5 @@ def impact(
         basis=loaded.after.basis(),
         group_basis={name: loaded.after.basis(name).kind for name in loaded.after.groups},
         declares=loaded.declares,
+        loaded=loaded,
     )
-
-
-def impact_of(prospect: Prospect, *parts: str) -> Impact:
-    """Return these parts of what a plan does."""
-    return impact(sides_of(prospect), parts=parts)

@@ -10,7 +10,7 @@ from typing import ClassVar, NamedTuple
 
 from gpolicy.cluster.state import HIDDEN_BY_RAPI, ClusterState
 from gpolicy.cluster.state_files import state_digest
-from gpolicy.cluster.terms import NO_LIMITS, Limits, Terms, with_limits
+from gpolicy.cluster.terms import NO_LIMITS, Limits, Terms, names_by_object, with_limits
 from gpolicy.errors import ExitCode, GpolicyError, argument
 from gpolicy.findings import Finding, Severity
 from gpolicy.ganeti.releases import release_of
@@ -19,7 +19,7 @@ from gpolicy.plan.changes import Change, ChangeKey, NotCompared, Objection, key_
 from gpolicy.plan.diff import Difference, diff
 from gpolicy.plan.effects import Effect, Observed, net_effects, observed_in, touched
 from gpolicy.plan.part import WHOLE, LeftOut, Part, changes_left_out, choose, select, without_change
-from gpolicy.plan.prospect import Prospect, before_and_after
+from gpolicy.plan.sides import Sides, before_and_after, sides_of
 from gpolicy.plan.step import Procedure, Step
 from gpolicy.plan.steps import StepBasis, make_steps, one_way_nodes
 from gpolicy.policy.kinds import Guard
@@ -132,10 +132,10 @@ def _partial(policy: Policy, state: ClusterState, whole: Difference, part: Part,
         skipped |= more
 
 
-def objections_to_plan(prospect: Prospect, state: ClusterState) -> dict[str, list[Objection]]:
-    """Return what the built-in guards have against the plan that does this to the cluster in `state`."""
-    stepping = _stepping(prospect.policy, state, prospect.difference)  # of the state as read, not under terms
-    return objections(replace(prospect, impossible=stepping.impossible))
+def objections_to_plan(policy: Policy, state: ClusterState, sides: Sides) -> dict[str, list[Objection]]:
+    """Return what the built-in guards have against the plan that makes `state` what `policy` declares."""
+    stepping = _stepping(policy, state, sides.difference)  # of the state as read, not under terms
+    return objections(replace(sides, impossible=stepping.impossible))
 
 
 def make_plan(
@@ -146,20 +146,19 @@ def make_plan(
     part: Part = WHOLE,
     limits: Limits = NO_LIMITS,
     desired: Desired | None = None,
-) -> tuple[Plan, Prospect]:
-    """Return the plan that makes `state` what `policy` declares, and what it does; `allowed` guards are overridden.
+) -> tuple[Plan, Sides]:
+    """Return the plan that makes `state` what `policy` declares, and the cluster on both sides of it.
 
-    It has no names of sizes yet, and no verdicts of the guards that the policy declares. With `part` the plan has only
-    some changes, and those that they need. RequestError if one of these is excluded. `limits` replace those that the
-    policy declares. `desired` is what the policy wants of this state, where it is known already.
+    `allowed` guards are overridden. The plan has no verdicts yet of the guards that the policy declares. With `part` it
+    has only some changes, and those that they need. RequestError if one of these is excluded. `limits` replace those
+    that the policy declares. `desired` is what the policy wants of this state, where it is known already.
     """
     whole = diff(policy, state, desired=desired)
     chosen = choose(policy, state, whole.changes, part)
     difference = whole if part.is_whole else _partial(policy, state, whole, part, chosen.keys)
     stepping = _stepping(policy, state, difference)
     terms = with_limits(terms_of(policy, whole.desired), limits)
-    before, after = before_and_after(state, difference.changes, terms)
-    prospect = Prospect(policy, difference, before, after, stepping.impossible)
+    sides = sides_of(policy, state, difference, terms, stepping.impossible)
     plan = replace(
         bare_plan(policy, state, besides_other_cluster(difference.findings)),
         state_digest_rapi=state_digest(state, besides=HIDDEN_BY_RAPI),
@@ -169,13 +168,20 @@ def make_plan(
         changes=tuple(difference.changes),
         steps=stepping.steps,
         terms=terms,
-        guards=tuple(judge(prospect, allowed)),
+        pair_names=sides.names.by_object,
+        guards=tuple(judge(sides, allowed)),
         not_compared=tuple(difference.not_compared),
         part=part,
         left_out=changes_left_out(whole.changes, set(map(key_of, difference.changes))),
         notes=(*state.notes, *chosen.taken_along, *without_change(part, whole.changes)),
     )
-    return plan, prospect
+    return plan, sides
+
+
+def sides_of_plan(plan: Plan, state: ClusterState) -> Sides:
+    """Return the cluster in `state` before and after a plan that was made earlier."""
+    before, after = before_and_after(state, plan.changes, plan.terms)
+    return Sides(before, after, names_by_object(plan.pair_names), Difference([*plan.changes]))
 
 
 def bare_plan(policy: Policy, state: ClusterState, findings: Sequence[Finding]) -> Plan:

@@ -19,11 +19,10 @@ from gpolicy.analysis.capacity import CapacityReport, GroupCapacity, PairCapacit
 from gpolicy.analysis.health import ExclusionUnsatisfiable, LocationFacts
 from gpolicy.analysis.loaded_state import LoadedState, basis_notes, load_state
 from gpolicy.analysis.shown_score import Score, score_of
-from gpolicy.analysis.size_words import PairNames
 from gpolicy.analysis.violations import PolicyJudge
 from gpolicy.analysis.wanted_instance import PlaceRequest, of_pair
 from gpolicy.cluster.state import ClusterState
-from gpolicy.cluster.terms import NO_LIMITS, Limits, limits_in_force
+from gpolicy.cluster.terms import NO_LIMITS, Limits, PairNames, limits_in_force
 from gpolicy.data import read_data
 from gpolicy.errors import GpolicyError
 from gpolicy.printable import count, listed, some

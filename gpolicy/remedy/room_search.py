@@ -17,7 +17,7 @@ from gpolicy.allocator.cluster_data import NO_NODE, FailReason, Instance, Node
 from gpolicy.allocator.instance_moves import InstanceMove
 from gpolicy.allocator.repeated_allocation import AllocationState
 from gpolicy.analysis.loaded_state import LoadedState
-from gpolicy.analysis.size_words import PairNames
+from gpolicy.cluster.terms import PairNames
 from gpolicy.printable import count
 from gpolicy.progress import until_stopped
 from gpolicy.remedy.faults import Layout

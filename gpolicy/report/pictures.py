@@ -18,12 +18,13 @@ from typing import Final
 from gpolicy.analysis.allocator_input import natural_key, policy_of
 from gpolicy.analysis.basis import NodeUse, StateReport
 from gpolicy.analysis.health import LocationFacts
-from gpolicy.analysis.size_words import PairNames, pair_title
+from gpolicy.analysis.size_words import pair_title
 from gpolicy.cluster.state import LiveInstance
+from gpolicy.cluster.terms import PairNames
 from gpolicy.errors import GpolicyError
 from gpolicy.ganeti.vocabulary import Values
-from gpolicy.impact.comparison import Sides
 from gpolicy.impact.impact import LocationChange
+from gpolicy.plan.sides import Sides
 from gpolicy.printable import clipped, count
 from gpolicy.report.answer import Picture, Section, size
 

@@ -12,11 +12,12 @@ from gpolicy.errors import GpolicyError
 from gpolicy.findings import Accepted, Severity
 from gpolicy.ganeti.releases import unknown_release
 from gpolicy.ganeti.vocabulary import MINMAX, TakesEffect
-from gpolicy.impact.comparison import Sides, ViolationChange
+from gpolicy.impact.comparison import LoadedSides, ViolationChange, load_sides
 from gpolicy.impact.impact import Impact, LocationChange
 from gpolicy.plan.built_in_guards import GuardResult, can_be_allowed
 from gpolicy.plan.changes import MAY_VIOLATE, MEMBERSHIP, NAME, TAGS, Change, ChangeAction, Risk, words
 from gpolicy.plan.plan import Plan
+from gpolicy.plan.sides import Sides
 from gpolicy.plan.step import Step
 from gpolicy.policy.source_file import Files
 from gpolicy.printable import Tone, count, named, some
@@ -250,17 +251,18 @@ def _pictures(plan: Plan, known: Impact | None, sides: Sides) -> tuple[list[answ
     verdicts = {item.instance: kind for kind, items in kinds for item in items}
     return (
         [answer.Picture("specs", lambda: spec_pictures(sides, renamed, verdicts))],
-        [answer.Picture("nodes", lambda: _memory(sides, renamed))],
+        [answer.Picture("nodes", lambda: _memory(sides, known.loaded if known else None, renamed))],
         [answer.Picture("domains", lambda: domain_pictures(sides, location))],
     )
 
 
-def _memory(sides: Sides, renamed: Mapping[str, str]) -> list[GroupPicture]:
+def _memory(sides: Sides, loaded: LoadedSides | None, renamed: Mapping[str, str]) -> list[GroupPicture]:
     """Return the nodes before and after; without figures where nothing is counted."""
     before: Iterable[Node] = ()
     after: Iterable[Node] = ()
     with suppress(GpolicyError):
-        before, after = (side.whole.cluster.nodes.values() for side in (sides.loaded.before, sides.loaded.after))
+        loaded = loaded or load_sides(sides)
+        before, after = (side.whole.cluster.nodes.values() for side in (loaded.before, loaded.after))
     return group_pictures(node_uses(sides.before, before), node_uses(sides.after, after), renamed)
 
 

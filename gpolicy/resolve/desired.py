@@ -9,9 +9,19 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gpolicy.cluster.state import ClusterState
-from gpolicy.cluster.terms import COUNTED, VOLUME_GROUP, GroupTerms, Limits, Promise, Terms, VolumeTerms
+from gpolicy.cluster.terms import (
+    COUNTED,
+    VOLUME_GROUP,
+    GroupTerms,
+    Limits,
+    NamesInOrder,
+    PairNames,
+    Promise,
+    Terms,
+    VolumeTerms,
+)
 from gpolicy.findings import AMBIGUOUS, NO_PLAN, Finding, Located, Related, Span, error_rule
-from gpolicy.ganeti.vocabulary import ENABLED_HYPERVISORS, Level, Path, Values
+from gpolicy.ganeti.vocabulary import ENABLED_HYPERVISORS, MINMAX, Level, Path, Values
 from gpolicy.guessing import MOST_GUESSES, MOST_KNOWN, closest, is_one_slip, name_meant
 from gpolicy.policy import model
 from gpolicy.policy.model import ClusterPolicy, Declared, GroupPolicy, Leaf, Leaves, NodeSetPolicy, Policy
@@ -342,3 +352,26 @@ def volume_terms(cluster: ClusterPolicy | None, group: Declared | None = None) -
         return float(value.rstrip("% ")) / 100
 
     return VolumeTerms(**{key: read(key, item.value) for key, item in written.items()})
+
+
+def pair_names(policy: Policy, state: ClusterState) -> PairNames:
+    """Return the names that `policy` gives to the effective pairs of `state` (the cluster after the plan).
+
+    Only effective pairs have names: if the state has other pairs than the policy declares, those have none.
+    """
+    cluster = _names(policy.cluster, state.cluster.own.get(MINMAX))
+    groups = {}
+    for name, group in state.groups.items():
+        effective = group.effective.get(MINMAX)
+        names = _names(policy.groups.get(name), effective)
+        if not names and group.own.get(MINMAX) is None and effective == state.cluster.own.get(MINMAX):
+            names = cluster
+        groups[name] = names
+    return PairNames(cluster, groups)
+
+
+def _names(declared: Declared | None, held: object) -> NamesInOrder:
+    leaf = declared.leaves.get(MINMAX) if declared is not None else None
+    if leaf is None or leaf.value is model.INHERIT or leaf.value != held:
+        return ()
+    return leaf.pair_names

@@ -17,11 +17,11 @@ from gpolicy.analysis.node_resources import promised_volume, smallest_volume
 from gpolicy.analysis.place_report import Candidate, PlaceReport
 from gpolicy.analysis.placing import place
 from gpolicy.analysis.shown_score import with_weights
-from gpolicy.analysis.size_words import PairNames, find_pair, pair_names, size_title
+from gpolicy.analysis.size_words import find_pair, size_title
 from gpolicy.analysis.violations import AllowedSizes, PolicyViolation, allowed_sizes, verdict_on
 from gpolicy.analysis.wanted_instance import PlaceRequest, Unmade, enabled_templates, of_pair, unmade, wanted_template
 from gpolicy.cluster.state import ClusterState, LiveInstance
-from gpolicy.cluster.terms import Limits, limited
+from gpolicy.cluster.terms import Limits, PairNames, limited
 from gpolicy.findings import Located
 from gpolicy.ganeti.amounts import exact_size
 from gpolicy.ganeti.parameters import fill
@@ -30,6 +30,7 @@ from gpolicy.policy.model import Policy
 from gpolicy.policy.scenario import CapacityQuestion, Expectation, Scenario, Sizes
 from gpolicy.printable import count
 from gpolicy.progress import silent
+from gpolicy.resolve.desired import pair_names
 from gpolicy.testing.outcome import CannotRunError, Check, checked, errors_at, instance_of, known_name
 
 

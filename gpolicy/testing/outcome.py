@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from gpolicy.allocator.cluster_data import DiskTemplate
 from gpolicy.analysis.allocator_input import policy_of
 from gpolicy.analysis.node_resources import smallest_volume
-from gpolicy.analysis.size_words import find_pair, pair_names
+from gpolicy.analysis.size_words import find_pair
 from gpolicy.analysis.wanted_instance import allowed_templates, enabled_templates, spec_disks
 from gpolicy.cluster.state import ClusterState, LiveDisk, LiveInstance, LiveNode, Resources
 from gpolicy.cluster.terms import SpindleFault, spindle_refusal
@@ -17,6 +17,7 @@ from gpolicy.errors import GpolicyError
 from gpolicy.findings import Located, Span
 from gpolicy.policy.model import Policy
 from gpolicy.policy.scenario import Action, Existing, Expectation, Sizes
+from gpolicy.resolve.desired import pair_names
 from gpolicy.what_if.load import with_all
 
 

@@ -19,7 +19,6 @@ from typing import Final
 
 from gpolicy.allocator.compiled_allocation import Budget
 from gpolicy.analysis.node_resources import declared_numbers, only_named
-from gpolicy.analysis.size_words import pair_names
 from gpolicy.cluster.htools_sources import built_in_values
 from gpolicy.cluster.state import ClusterObject, ClusterState, LiveGroup, LiveNode, PhysicalVolume, Resources
 from gpolicy.cluster.state_files import parse_snapshot
@@ -31,13 +30,13 @@ from gpolicy.guessing import did_you_mean_one_of
 from gpolicy.opening import read_below, real_path, reason
 from gpolicy.plan.changes import MEMBERSHIP
 from gpolicy.plan.diff import diff
-from gpolicy.plan.prospect import before_and_after, prospect
+from gpolicy.plan.sides import before_and_after, planned_sides
 from gpolicy.policy.files import boundary
 from gpolicy.policy.loading import LARGEST_SNAPSHOT
 from gpolicy.policy.model import GroupPolicy, Policy, promised_nodes
 from gpolicy.policy.scenario import Action, Machine, Scenario, SimulatedGroup, SimulatedNode, Stage, StageEdit
 from gpolicy.printable import count
-from gpolicy.resolve.desired import promise_of, terms_of
+from gpolicy.resolve.desired import pair_names, promise_of, terms_of
 from gpolicy.testing.checks import check_capacity, check_conformity, check_place, check_redundancy
 from gpolicy.testing.outcome import CannotRunError, Outcome, errors_at, known_name, with_instances
 from gpolicy.what_if.load import moved, offline, without, without_node
@@ -87,7 +86,7 @@ class Stages:
         return self._under_policy(state, snapshot)
 
     def _under_policy(self, state: ClusterState, snapshot: Located[str] | None) -> ClusterState:
-        made = prospect(self._policy, state)
+        made = planned_sides(self._policy, state)
         wrong = next((item for item in made.difference.findings if item.severity is Severity.ERROR), None)
         if wrong is not None:
             message = f"the policy does not match the cluster: {wrong.message}"

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from gpolicy.analysis.size_words import pair_names
 from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import NO_LIMITS, Limits, Terms, limits_in_force
 from gpolicy.findings import Finding, Severity
-from gpolicy.impact.comparison import Sides, sides_of
 from gpolicy.impact.declared_guards import failures_asked, guards_for, judge_declared, need_impact, takes_instances
 from gpolicy.impact.impact import Impact, impact
 from gpolicy.plan.built_in_guards import check_allowed
 from gpolicy.plan.part import WHOLE, Part
 from gpolicy.plan.plan import Plan, bare_plan, make_plan
-from gpolicy.plan.prospect import Prospect, projected
+from gpolicy.plan.sides import Sides, projected
 from gpolicy.policy.model import Policy
 from gpolicy.progress import Working, quietly
-from gpolicy.resolve.desired import besides_other_cluster
+from gpolicy.resolve.desired import besides_other_cluster, pair_names
 from gpolicy.use_cases.questions import CheckedPolicy
 from gpolicy.what_if.supposing import WhatIf, suppose
 
@@ -68,15 +66,14 @@ def plan_change(
     check_allowed(allowed, policy)
     with working("comparing the policy with the cluster"):
         desired = checked.desired_of(state)
-        plan, prospect = make_plan(
+        plan, sides = make_plan(
             policy, state, allowed=allowed, part=request.part, limits=request.limits, desired=desired
         )
-    sides = sides_of(_supposed(prospect, plan.terms, request))
+    sides = _supposed(sides, policy, plan.terms, request)
     found = _impact(plan, policy, sides, request, working) if request.with_impact else None
     warnings = (item for item in checked.findings if item.severity is Severity.WARNING)
     plan = replace(
         plan,
-        pair_names=sides.names.by_object,
         declared_guards=guards_for(policy, plan.left_out),
         findings=(*plan.findings, *warnings),
     )
@@ -84,16 +81,16 @@ def plan_change(
     return PlannedChange(plan=replace(plan, guards=(*plan.guards, *verdicts)), sides=sides, impact=found)
 
 
-def _supposed(prospect: Prospect, terms: Terms, request: PlanRequest) -> Prospect:
-    """Return what the plan does to the cluster that the request supposes."""
-    before, after = prospect.before, prospect.after
+def _supposed(sides: Sides, policy: Policy, terms: Terms, request: PlanRequest) -> Sides:
+    """Return the cluster that the request supposes before and after the plan."""
+    before, after = sides.before, sides.after
     if request.what_if is not None:
-        before = suppose(before, request.what_if, pair_names(prospect.policy, before))
-        after = projected(before, prospect.changes, terms)
+        before = suppose(before, request.what_if, pair_names(policy, before))
+        after = projected(before, sides.changes, terms)
     if request.upgrade is not None:
         said = f"Ganeti {request.upgrade} after the changes"
         after = replace(after, software_version=request.upgrade, supposed=(*after.supposed, said))
-    return replace(prospect, before=before, after=after)
+    return replace(sides, before=before, after=after)
 
 
 def _impact(plan: Plan, policy: Policy, sides: Sides, request: PlanRequest, working: Working) -> Impact | None:

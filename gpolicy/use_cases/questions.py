@@ -26,8 +26,10 @@ from gpolicy.progress import Working, quietly
 if TYPE_CHECKING:
     from gpolicy.allocator.cluster_score import Weights
     from gpolicy.analysis.basis import Settled
-    from gpolicy.analysis.size_words import PairNames, SizeWords
+    from gpolicy.analysis.size_words import SizeWords
     from gpolicy.checking.rule import Hit
+    from gpolicy.cluster.terms import PairNames
+    from gpolicy.plan.sides import Sides
     from gpolicy.resolve.desired import Desired
     from gpolicy.show.effective_policy import EffectivePolicy
     from gpolicy.testing.outcome import Outcome
@@ -189,16 +191,15 @@ def open_cluster(
     `plan_file` is what notes call the plan. Raise PolicyError for a policy with an error or that does not fit the
     cluster, RequestError for a plan of another cluster, or where what is supposed is impossible.
     """
-    from gpolicy.analysis.size_words import PairNames, names_by_object, pair_names  # noqa: PLC0415
-    from gpolicy.plan.prospect import prospect  # noqa: PLC0415
+    from gpolicy.plan.sides import Sides, planned_sides  # noqa: PLC0415
 
-    after, names = state, PairNames()
+    sides = Sides(state, state)
     if isinstance(policy, CheckedPolicy):
-        made = prospect(policy.sound(), state, policy.desired_of(state))
-        _refuse_errors(made.difference.findings, policy.policy.files)  # what does not fit this cluster
-        after, names = made.after, pair_names(policy.policy, made.after)
+        sides = planned_sides(policy.sound(), state, policy.desired_of(state))
+        _refuse_errors(sides.difference.findings, policy.policy.files)  # what does not fit this cluster
     elif policy is not None:
-        after, names = _planned(state, policy, plan_file), names_by_object(policy.pair_names)
+        sides = _planned(state, policy, plan_file)
+    after, names = sides.after, sides.names
     if what_if is not None:
         from gpolicy.what_if.supposing import suppose  # noqa: PLC0415 (few ask)
 
@@ -208,20 +209,21 @@ def open_cluster(
     return OpenedCluster(state=after, names=names, limits=limits, resource_model=resource_model)
 
 
-def _planned(state: ClusterState, plan: gpolicy.Plan, file: Path) -> ClusterState:
-    """Return the cluster as a plan makes it. Raise RequestError for a plan for another cluster."""
+def _planned(state: ClusterState, plan: gpolicy.Plan, file: Path) -> Sides:
+    """Return the cluster before and after a plan. Raise RequestError for a plan for another cluster."""
     from gpolicy.apply.work import ClusterIdentity  # noqa: PLC0415
     from gpolicy.cluster.state_files import state_digest  # noqa: PLC0415
-    from gpolicy.plan.prospect import before_and_after  # noqa: PLC0415
+    from gpolicy.plan.plan import sides_of_plan  # noqa: PLC0415
 
     if state.name and (other := ClusterIdentity(plan.cluster, plan.cluster_uuid).other(state)):
         raise RequestError(f"{file} is a plan for cluster {plan.cluster or plan.source}: {other}")
-    _, after = before_and_after(state, plan.changes, plan.terms)
+    sides = sides_of_plan(plan, state)
     stops = [f"no move cures what stops {file}, as moves come after the plan: {reason}" for reason in plan.obstacles]
     if state_digest(state) not in {plan.state_digest, plan.state_digest_rapi}:
         stops.append(f"the cluster has changed since {file} was made")
     supposed = (f"{file.name} applied, which is stopped now",) if plan.obstacles else ()
-    return replace(after, notes=(*after.notes, *stops), supposed=(*after.supposed, *supposed))
+    notes, supposed = (*sides.after.notes, *stops), (*sides.after.supposed, *supposed)
+    return replace(sides, after=replace(sides.after, notes=notes, supposed=supposed))
 
 
 def _under_limits(cluster: OpenedCluster) -> tuple[ClusterState, Settled]:

@@ -19,9 +19,9 @@ from gpolicy.analysis.basis import Basis, StateReport, node_uses, origin_of
 from gpolicy.analysis.binding import Binding
 from gpolicy.analysis.counted_cluster import CountedCluster
 from gpolicy.analysis.policy_limits import OF_HTOOLS, OtherValue, needed, with_value, without_limit
-from gpolicy.analysis.size_words import PairNames, with_bound
+from gpolicy.analysis.size_words import with_bound
 from gpolicy.cluster.state import ClusterState
-from gpolicy.cluster.terms import Limits, limited, limits_in_force
+from gpolicy.cluster.terms import Limits, PairNames, limited, limits_in_force
 from gpolicy.errors import ArgumentError, GpolicyError, RequestError, argument
 from gpolicy.printable import count, some
 from gpolicy.progress import Stop, StoppedError, Tell, silent, until_stopped

@@ -17,9 +17,10 @@ from gpolicy.analysis.allocator_input import require
 from gpolicy.analysis.basis import settle
 from gpolicy.analysis.counted_cluster import CountedCluster
 from gpolicy.analysis.loaded_state import load_state
-from gpolicy.analysis.size_words import PairNames, find_pair, pair_title, read_words, split_count, with_bound
+from gpolicy.analysis.size_words import find_pair, pair_title, read_words, split_count, with_bound
 from gpolicy.analysis.wanted_instance import PlaceRequest, of_pair, wanted_group, wanted_instance
 from gpolicy.cluster.state import ClusterState, LiveDisk, LiveInstance
+from gpolicy.cluster.terms import PairNames
 from gpolicy.errors import ArgumentError, RequestError, argument
 from gpolicy.ganeti.amounts import exact_size, parse_size
 from gpolicy.guessing import did_you_mean, did_you_mean_one_of

@@ -17,7 +17,7 @@ from gpolicy.ganeti.parameters import default_in, parameter_at
 from gpolicy.ganeti.releases import DEFAULT_VERSION, release_of
 from gpolicy.ganeti.vocabulary import Level, Path as ValuePath, Value
 from gpolicy.impact.declared_guards import verdicts_on
-from gpolicy.plan.prospect import prospect
+from gpolicy.plan.sides import planned_sides
 from gpolicy.policy.loading import load_policy
 from gpolicy.policy.model import Leaves, Policy
 from gpolicy.policy.yaml_reader import read_yaml
@@ -51,7 +51,7 @@ def check_law(state: ClusterState) -> None:
     found = find_mistakes(policy, state=state, today=date.min, forecast=FORECAST)
     has_name = policy.cluster is not None and policy.cluster.name == state.name
     assert [item for item in found if item.severity == "error" and (has_name or item.code != "GP705")] == []
-    declared, built_in = verdicts_on(prospect(policy, state))
+    declared, built_in = verdicts_on(policy, planned_sides(policy, state))
     assert [item for item in (*declared, *built_in) if not item.ok] == []
     check_nothing_lost(state, policy, adopted)
 

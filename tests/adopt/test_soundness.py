@@ -15,7 +15,7 @@ from gpolicy.cluster.state import ClusterObject, ClusterState, LiveGroup, LiveNo
 from gpolicy.cluster.state_files import read_snapshot
 from gpolicy.forecast.telling import FORECAST
 from gpolicy.impact.declared_guards import verdicts_on
-from gpolicy.plan.prospect import prospect
+from gpolicy.plan.sides import planned_sides
 from gpolicy.policy.loading import load_policy
 from gpolicy.policy.model import Policy
 from gpolicy.writing.documents import GUARDS_FILE
@@ -31,7 +31,7 @@ def adopted(state: ClusterState, directory: Path) -> tuple[Policy, str]:
     files = adopt_cluster(state).files
     write_files(files, directory)
     policy = load_policy(directory)
-    verdicts, _ = verdicts_on(prospect(policy, state))
+    verdicts, _ = verdicts_on(policy, planned_sides(policy, state))
     assert [item for item in verdicts if not item.ok] == []
     found = find_mistakes(policy, state=state, today=date(2026, 1, 1), forecast=FORECAST)
     assert [item for item in found if item.span and item.span.file.endswith(GUARDS_FILE)] == []

@@ -19,7 +19,8 @@ from gpolicy.cluster.state_files import read_config_file, read_snapshot
 from gpolicy.errors import GpolicyError, RequestError
 from gpolicy.ganeti.vocabulary import Value, Values
 from gpolicy.impact.capacity_change import capacity_change
-from gpolicy.impact.comparison import Sides
+from gpolicy.impact.comparison import load_sides
+from gpolicy.plan.sides import Sides
 from gpolicy.what_if.load import moved
 from tests.analysis.hspace_cases import DATA, FULL, from_text, hspace_keys, recorded_cases, tiered
 
@@ -67,7 +68,7 @@ def test_a_group_that_takes_too_long_is_left_out(monkeypatch: pytest.MonkeyPatch
     assert found.cluster is None
     with pytest.raises(GpolicyError, match="counting takes too long"):
         capacity(state, group="dedicated")
-    compared = Sides(state, state).loaded
+    compared = load_sides(Sides(state, state))
     change = capacity_change(compared, lambda _what: None)
     assert change.unavailable["dedicated"].startswith("counting takes too long")
     assert [item.group for item in change.groups] == ["default", "spare"]

@@ -6,9 +6,8 @@ import pytest
 
 from gpolicy.analysis.binding import Cause
 from gpolicy.analysis.capacity import CapacityReport, GroupCapacity, capacity
-from gpolicy.analysis.size_words import PairNames
 from gpolicy.cluster.state import HIDDEN_BY_RAPI, ClusterState
-from gpolicy.cluster.terms import GroupTerms, Limits
+from gpolicy.cluster.terms import GroupTerms, Limits, PairNames
 from gpolicy.errors import GpolicyError, RequestError
 from gpolicy.ganeti.vocabulary import Values
 from tests.analysis.hspace_cases import from_text, text_of

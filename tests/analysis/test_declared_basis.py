@@ -15,18 +15,18 @@ import pytest
 from gpolicy.analysis.basis import BasisKind
 from gpolicy.analysis.capacity import capacity
 from gpolicy.analysis.placing import place
-from gpolicy.analysis.size_words import pair_names
 from gpolicy.analysis.wanted_instance import PlaceRequest
 from gpolicy.cluster.state import HIDDEN_BY_RAPI, ClusterState, PhysicalVolume, Resources
 from gpolicy.cluster.state_files import read_config_file
 from gpolicy.errors import GpolicyError
-from gpolicy.impact.comparison import Sides
+from gpolicy.impact.comparison import load_sides
 from gpolicy.impact.declared_guards import declared_verdicts, guard_impact
 from gpolicy.impact.impact import resource_model_change
-from gpolicy.plan.prospect import prospect
+from gpolicy.plan.sides import Sides, planned_sides
 from gpolicy.policy.loading import load_policy
 from gpolicy.policy.model import Policy
 from gpolicy.report.impact_sections import resource_model_section
+from gpolicy.resolve.desired import pair_names
 
 DATA = Path(__file__).parent.parent / "data" / "clusters"
 SIZE = "memory-size: 4G, cpu-count: 1, disk-size: 90G, disk-count: 1, nic-count: 1, spindle-use: 1"
@@ -62,7 +62,7 @@ def written(directory: Path, text: str) -> Policy:
 
 
 def sides(state: ClusterState, policy: Policy) -> tuple[ClusterState, ClusterState]:
-    made = prospect(policy, state)
+    made = planned_sides(policy, state)
     return made.before, made.after
 
 
@@ -246,5 +246,5 @@ def test_a_plan_that_declares_figures_first_changes_no_capacity(tmp_path: Path) 
     assert group.before is not None
     assert group.after is not None
     assert group.after.standard.fits == 14
-    section = resource_model_section(resource_model_change(Sides(before, after).loaded, lambda _: None))
+    section = resource_model_section(resource_model_change(load_sides(Sides(before, after)), lambda _: None))
     assert section.summary == "nodes report nothing to compare with"

@@ -14,10 +14,11 @@ from gpolicy.analysis.allocator_input import cluster_data
 from gpolicy.analysis.capacity import capacity
 from gpolicy.analysis.place_report import PlaceReport
 from gpolicy.analysis.placing import place
-from gpolicy.analysis.size_words import PairNames, find_pair
+from gpolicy.analysis.size_words import find_pair
 from gpolicy.analysis.wanted_instance import PlaceRequest, of_spec
 from gpolicy.cluster.htools_sources import simulated_state
 from gpolicy.cluster.state import ClusterState
+from gpolicy.cluster.terms import PairNames
 from gpolicy.errors import GpolicyError, RequestError
 from gpolicy.ganeti.vocabulary import Value, Values
 from tests.analysis.hspace_cases import from_text, text_of

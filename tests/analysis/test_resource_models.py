@@ -21,8 +21,9 @@ from gpolicy.errors import GpolicyError
 from gpolicy.ganeti.vocabulary import Path, Value, Values
 from gpolicy.impact import impact
 from gpolicy.impact.capacity_change import capacity_change
-from gpolicy.impact.comparison import Sides
+from gpolicy.impact.comparison import load_sides
 from gpolicy.impact.impact import ResourceModelChange
+from gpolicy.plan.sides import Sides
 from gpolicy.progress import silent
 from gpolicy.report.impact_sections import resource_model_section
 from tests.analysis.hspace_cases import DATA, from_text, text_of
@@ -201,7 +202,7 @@ def test_capacity_under_the_measured_model_is_not_counted_again(monkeypatch: pyt
 
     monkeypatch.setattr("gpolicy.allocator.compiled_allocation.CompiledAllocator", counted)
     state = cluster(nodes={"a": hv("mem_node", 8000)})
-    loaded = Sides(state, state).loaded
+    loaded = load_sides(Sides(state, state))
     capacity = capacity_change(loaded, silent)
     counts = len(asked)
     (model,) = impact.resource_model_change(loaded, silent).after.groups

@@ -19,8 +19,8 @@ from gpolicy.analysis.wanted_instance import PlaceRequest, of_spec
 from gpolicy.cluster.state import ClusterState, PhysicalVolume
 from gpolicy.cluster.terms import Limits, SpindleFault, VolumeSize, spindle_refusal, under_terms
 from gpolicy.ganeti.vocabulary import Values
-from gpolicy.impact.comparison import Sides
 from gpolicy.impact.impact import impact
+from gpolicy.plan.sides import Sides
 from gpolicy.policy.loading import load_policy
 from gpolicy.resolve.desired import resolve, terms_of
 from tests.analysis.hspace_cases import from_text, text_of

@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from gpolicy.analysis.size_words import PairNames
 from gpolicy.apply.carrying import ApplyError, CarryingError
 from gpolicy.apply.journals import Direction
 from gpolicy.apply.plan_run import RefusedError, check_route, check_suppositions
@@ -22,10 +21,11 @@ from gpolicy.cli.checking import checked_policy
 from gpolicy.cluster.rapi import CONFIGURATION_FIELDS, configuration_of
 from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.state_files import read_snapshot
+from gpolicy.cluster.terms import PairNames
 from gpolicy.errors import GpolicyError, InputError
 from gpolicy.json_values import json_text
 from gpolicy.plan.effects import Effect, contents
-from gpolicy.plan.prospect import prospect
+from gpolicy.plan.sides import planned_sides
 from gpolicy.plan.step import Procedure
 from gpolicy.remedy.remedy import RemedyReport, find_remedy
 from gpolicy.remedy.saved_remedy import Supposed, read_procedure, save_moves
@@ -51,7 +51,7 @@ from tests.plan.ganeti_model import ModelCluster
 def crowded() -> tuple[ClusterState, RemedyReport]:
     """Return a cluster under its new policy, and the moves that cure it, but for the one that RAPI has not."""
     state = read_snapshot(ROOT / "policies" / "two-groups.snapshot.json")
-    state = prospect(checked_policy(ROOT / "policies" / "two-groups", state).policy, state).after
+    state = planned_sides(checked_policy(ROOT / "policies" / "two-groups", state).policy, state).after
     report = find_remedy(state, PairNames(), rate=60)
     return state, replace(report, steps=tuple(step for step in report.steps if all(one.rapi for one in step.commands)))
 

@@ -11,7 +11,7 @@ from gpolicy.analysis.allocator_input import cluster_data
 from gpolicy.cluster.sources import read_state
 from gpolicy.ganeti.releases import RELEASE_VARIABLE
 from gpolicy.plan.plan_file import read_plan
-from gpolicy.plan.prospect import prospect
+from gpolicy.plan.sides import planned_sides
 from gpolicy.policy.loading import load_policy
 from tests.cli.command_line import gpolicy
 from tests.htools.recorded import load_cases
@@ -55,7 +55,7 @@ def judged(source: str, declared: str | None) -> bool:
     path = Path(source.partition(":")[2]).parent / "policy.yaml"
     path.write_text(text)
     state = read_state(source)
-    return cluster_data(prospect(load_policy(path), state).before).n1_by_unallocated
+    return cluster_data(planned_sides(load_policy(path), state).before).n1_by_unallocated
 
 
 @pytest.mark.parametrize(

@@ -17,13 +17,14 @@ from hypothesis import given, strategies as st
 
 from gpolicy.analysis.capacity import GroupCapacity, capacity
 from gpolicy.analysis.placing import place
-from gpolicy.analysis.size_words import PairNames, pair_names, read_words
+from gpolicy.analysis.size_words import read_words
 from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.state_files import read_snapshot
-from gpolicy.cluster.terms import NO_LIMITS, GroupTerms, Limits, limited
+from gpolicy.cluster.terms import NO_LIMITS, GroupTerms, Limits, PairNames, limited
 from gpolicy.errors import GpolicyError
 from gpolicy.ganeti.htools_reading import ALLOCATOR_PARAMETERS
 from gpolicy.remedy.remedy import find_remedy
+from gpolicy.resolve.desired import pair_names
 from gpolicy.suggest.suggesting import suggest
 from gpolicy.suggest.suggestion import SuggestRequest
 from gpolicy.testing.running_tests import Stages, run_tests

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from gpolicy.analysis.size_words import PairNames
 from gpolicy.analysis.violations import Verdict, allowed_sizes, verdict_on
+from gpolicy.cluster.terms import PairNames
 from gpolicy.impact import (
     capacity_change as capacity,
     comparison as violations,
     exclusive_storage_change as storage,
     impact,
 )
-from gpolicy.impact.comparison import Sides
+from gpolicy.impact.comparison import load_sides
+from gpolicy.plan.sides import Sides
 from gpolicy.progress import Tell, silent
 
 if TYPE_CHECKING:
@@ -25,19 +26,19 @@ if TYPE_CHECKING:
 def capacity_change(
     before: ClusterState, after: ClusterState, *, names: PairNames | None = None, tell: Tell = silent
 ) -> capacity.CapacityChange:
-    return capacity.capacity_change(Sides(before, after, names or PairNames()).loaded, tell)
+    return capacity.capacity_change(load_sides(Sides(before, after, names or PairNames())), tell)
 
 
 def redundancy_change(
     before: ClusterState, after: ClusterState, *, failures: int = 1, tell: Tell = silent
 ) -> impact.RedundancyChange:
-    return impact.redundancy_change(Sides(before, after).loaded, failures, tell)
+    return impact.redundancy_change(load_sides(Sides(before, after)), failures, tell)
 
 
 def resource_model_change(
     before: ClusterState, after: ClusterState, *, tell: Tell = silent
 ) -> impact.ResourceModelChange:
-    return impact.resource_model_change(Sides(before, after).loaded, tell)
+    return impact.resource_model_change(load_sides(Sides(before, after)), tell)
 
 
 def location_change(before: ClusterState, after: ClusterState) -> impact.LocationChange:

@@ -15,9 +15,9 @@ from gpolicy.analysis.allocator_input import cluster_data
 from gpolicy.analysis.binding import Cause, Room
 from gpolicy.analysis.capacity import capacity
 from gpolicy.analysis.counted_cluster import CountedCluster
-from gpolicy.analysis.size_words import PairNames
 from gpolicy.cluster.state import ClusterState, Identity, LiveGroup
 from gpolicy.cluster.state_files import read_config_file
+from gpolicy.cluster.terms import PairNames
 from gpolicy.errors import GpolicyError
 from gpolicy.ganeti.vocabulary import Value, Values
 from gpolicy.impact.capacity_change import CapacityChange, GroupCapacityChange, matched_pairs

@@ -10,14 +10,13 @@ import pytest
 
 from gpolicy.analysis.basis import BasisKind
 from gpolicy.analysis.capacity import capacity
-from gpolicy.analysis.size_words import pair_names
 from gpolicy.cluster.state_files import read_snapshot
-from gpolicy.impact.comparison import Sides
 from gpolicy.impact.declared_guards import declared_verdicts, failures_asked, guard_impact, judge_declared_again
 from gpolicy.impact.impact import Impact, impact
 from gpolicy.plan.diff import diff
-from gpolicy.plan.prospect import projected
+from gpolicy.plan.sides import Sides, projected
 from gpolicy.policy.loading import load_policy
+from gpolicy.resolve.desired import pair_names
 from tests.plan.planned import make_plan
 
 POLICIES = Path(__file__).resolve().parents[2] / "policies"

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from gpolicy.cluster.state import ClusterState
 from gpolicy.ganeti.vocabulary import Values
-from gpolicy.impact.comparison import Sides
 from gpolicy.impact.impact import Impact, impact
+from gpolicy.plan.sides import Sides
 from tests.impact.test_capacity_change import cluster
 
 

@@ -7,11 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from gpolicy.analysis.size_words import PairNames
 from gpolicy.cluster.state import ClusterState
-from gpolicy.cluster.terms import GroupTerms, Limits, Terms, with_limits
-from gpolicy.impact.comparison import Sides
+from gpolicy.cluster.terms import GroupTerms, Limits, PairNames, Terms, with_limits
 from gpolicy.impact.declared_guards import declared_verdicts, guard_impact
+from gpolicy.plan.sides import Sides
 from gpolicy.policy.loading import load_policy
 from tests.analysis.hspace_cases import from_text, text_of
 

@@ -8,8 +8,9 @@ import pytest
 
 from gpolicy.cluster.state import ClusterState
 from gpolicy.impact import impact as room
-from gpolicy.impact.comparison import Sides
+from gpolicy.impact.comparison import load_sides
 from gpolicy.impact.impact import KindChange, RemedyChange, remedy_change
+from gpolicy.plan.sides import Sides
 from gpolicy.remedy.faults import FaultKind
 from tests.analysis.hspace_cases import from_text, text_of
 
@@ -30,7 +31,7 @@ def _cluster(*exclusive: str) -> ClusterState:
 
 
 def _remedy(before: ClusterState, after: ClusterState, told: list[str] | None = None) -> RemedyChange:
-    return remedy_change(Sides(before, after).loaded, ([] if told is None else told).append)
+    return remedy_change(load_sides(Sides(before, after)), ([] if told is None else told).append)
 
 
 def test_the_moves_cure_what_is_new_and_what_is_old() -> None:

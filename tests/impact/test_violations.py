@@ -8,10 +8,10 @@ from dataclasses import replace
 
 import pytest
 
-from gpolicy.analysis.size_words import PairNames
 from gpolicy.analysis.violations import ParameterBreach
 from gpolicy.cluster.htools_sources import read_text_file
 from gpolicy.cluster.state import ClusterState, LiveDisk, LiveInstance
+from gpolicy.cluster.terms import PairNames
 from gpolicy.errors import GpolicyError
 from gpolicy.ganeti.vocabulary import Value, Values
 from gpolicy.impact.comparison import InstanceViolation, ViolationChange

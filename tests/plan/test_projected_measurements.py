@@ -14,7 +14,7 @@ from gpolicy.cluster.state import ClusterState, LiveNode, PhysicalVolume, Resour
 from gpolicy.cluster.terms import VolumeTerms
 from gpolicy.cluster.volume_pools import VolumePool, volume_pools
 from gpolicy.ganeti.vocabulary import Values
-from gpolicy.plan.prospect import projected, prospect, resources_when_turned
+from gpolicy.plan.sides import planned_sides, projected, resources_when_turned
 from gpolicy.policy.loading import load_policy
 from tests.ganeti.real_ganeti import TREES, needs_ganeti
 from tests.plan.planned import cluster, plan_for
@@ -128,7 +128,7 @@ physical_volumes: {{exclude: [/dev/sd0], margin: {margin}}}
     (tmp_path / "policy.yaml").write_text(text)
     state = TestProjection().state((200, 150), (1000, 500), (1000, 0), (1000, 0))
     policy = load_policy(tmp_path / "policy.yaml")
-    after = prospect(policy, state).after
+    after = planned_sides(policy, state).after
     assert after.nodes["node1"].resources.disk_free == 2 * usable
     assert after.notes == state.notes
 

@@ -12,7 +12,7 @@ from gpolicy.ganeti.parameters import fill
 from gpolicy.ganeti.vocabulary import Level, Values
 from gpolicy.plan.changes import ChangeAction
 from gpolicy.plan.diff import diff
-from gpolicy.plan.prospect import projected, undone
+from gpolicy.plan.sides import projected, undone
 from tests.plan.planned import CLUSTERS, cluster, plan_for, recorded
 from tests.plan.test_plan_laws import _told, carried_out, cases, differences, law, loaded, plan_of
 from tests.strategies import GeneratedPolicy, cluster_states, instance

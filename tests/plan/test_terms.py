@@ -16,7 +16,7 @@ from gpolicy.plan.changes import ChangeAction
 from gpolicy.plan.diff import diff
 from gpolicy.plan.plan_file import read_terms
 from gpolicy.plan.plan_json import terms_data
-from gpolicy.plan.prospect import before_and_after
+from gpolicy.plan.sides import before_and_after
 from gpolicy.policy.loading import load_policy
 from gpolicy.resolve.desired import resolve, terms_of
 

@@ -6,9 +6,9 @@ import random
 from functools import cache
 
 from gpolicy.analysis.loaded_state import load_state
-from gpolicy.analysis.size_words import PairNames
 from gpolicy.cluster.htools_sources import parse_text
 from gpolicy.cluster.state import ClusterState
+from gpolicy.cluster.terms import PairNames
 from gpolicy.errors import GpolicyError
 from gpolicy.remedy.remedy import RemedyReport, find_remedy
 from tests.htools.random_clusters import random_cluster

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from gpolicy.analysis.loaded_state import load_state
-from gpolicy.analysis.size_words import PairNames
 from gpolicy.cluster.htools_sources import parse_text
 from gpolicy.cluster.state import ClusterState
+from gpolicy.cluster.terms import PairNames
 from gpolicy.progress import Stop, silent
 from gpolicy.remedy.faults import Layout
 from gpolicy.remedy.moving import MoveTrial

@@ -12,8 +12,8 @@ import pytest
 
 import gpolicy
 from gpolicy.analysis.capacity import GroupCapacity
-from gpolicy.analysis.size_words import PairNames
 from gpolicy.cluster.state import ClusterState
+from gpolicy.cluster.terms import PairNames
 from gpolicy.progress import after_work
 from gpolicy.remedy.remedy import find_remedy
 from gpolicy.remedy.room import MadeRoom, most_that_fit

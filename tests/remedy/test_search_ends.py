@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpolicy.analysis.size_words import PairNames
-from gpolicy.cluster.terms import Limits, limited
+from gpolicy.cluster.terms import Limits, PairNames, limited
 from gpolicy.progress import after
 from gpolicy.remedy.remedy import find_remedy
 from gpolicy.report.remedy_answer import remedy_answer

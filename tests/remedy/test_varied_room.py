@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from gpolicy.analysis.size_words import PairNames
 from gpolicy.cluster.state import ClusterState
+from gpolicy.cluster.terms import PairNames
 from gpolicy.errors import GpolicyError
 from gpolicy.progress import after_work
 from gpolicy.remedy.remedy import Beginning

@@ -9,9 +9,9 @@ from heapq import heappop, heappush
 from itertools import chain
 
 from gpolicy.analysis.loaded_state import load_state
-from gpolicy.analysis.size_words import PairNames
 from gpolicy.cluster.htools_sources import parse_text
 from gpolicy.cluster.state import ClusterState
+from gpolicy.cluster.terms import PairNames
 from gpolicy.remedy.faults import Layout
 from gpolicy.remedy.moving import MoveTrial
 from gpolicy.remedy.remedy import begin_remedy

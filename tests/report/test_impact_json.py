@@ -9,13 +9,12 @@ from typing import Any
 import pytest
 from jsonschema import Draft7Validator
 
-from gpolicy.analysis.size_words import pair_names
 from gpolicy.cluster.sources import SourceOptions, read_state
-from gpolicy.impact.comparison import Sides
 from gpolicy.impact.impact import PARTS, Impact, impact
-from gpolicy.plan.prospect import projected
+from gpolicy.plan.sides import Sides, projected
 from gpolicy.policy.loading import load_policy
 from gpolicy.report.impact_json import IMPACT
+from gpolicy.resolve.desired import pair_names
 from tests.plan.planned import make_plan, plan_text
 from tests.report.impact_samples import SCORE, capacity_change, full_impact
 

@@ -17,15 +17,15 @@ from gpolicy.allocator.cluster_data import Spec
 from gpolicy.analysis.basis import NodeUse, node_uses
 from gpolicy.analysis.binding import Binding, Cause
 from gpolicy.analysis.counted_cluster import Fit
-from gpolicy.analysis.size_words import PairNames
 from gpolicy.cluster.record import Record
 from gpolicy.cluster.sources import SourceOptions, read_state
 from gpolicy.cluster.state import ClusterState, LiveNode
+from gpolicy.cluster.terms import PairNames
 from gpolicy.ganeti.commands import shell_line
-from gpolicy.impact.comparison import Sides
+from gpolicy.impact.comparison import load_sides
 from gpolicy.impact.impact import Impact
 from gpolicy.plan.plan import Plan
-from gpolicy.plan.prospect import projected
+from gpolicy.plan.sides import Sides, projected
 from gpolicy.policy.loading import load_policy
 from gpolicy.printable import printable
 from gpolicy.provenance import Provenance
@@ -236,7 +236,7 @@ def test_labels_never_touch(spots: list[tuple[float, float, float, float, int]])
 
 
 def uses(state: ClusterState) -> tuple[NodeUse, ...]:
-    return node_uses(state, Sides(state, state).loaded.before.whole.cluster.nodes.values())
+    return node_uses(state, load_sides(Sides(state, state)).before.whole.cluster.nodes.values())
 
 
 def test_nodes_come_and_go(before: ClusterState, after: ClusterState) -> None:
@@ -255,7 +255,7 @@ def test_nodes_come_and_go(before: ClusterState, after: ClusterState) -> None:
 
 
 def test_the_memory_of_a_node_is_what_the_allocator_counts(before: ClusterState) -> None:
-    nodes = Sides(before, before).loaded.before.whole.cluster.nodes.values()
+    nodes = load_sides(Sides(before, before)).before.whole.cluster.nodes.values()
     for node, use in zip(nodes, node_uses(before, nodes), strict=True):
         assert use.total == node.facts.total_memory
         assert (use.used, use.reserved) == (node.instance_memory, node.reserved_memory)

@@ -15,7 +15,7 @@ from gpolicy.cluster.state import ClusterState, LiveNode
 from gpolicy.findings import Severity, told
 from gpolicy.forecast.telling import FORECAST
 from gpolicy.impact.declared_guards import verdicts_on
-from gpolicy.plan.prospect import prospect
+from gpolicy.plan.sides import planned_sides
 from gpolicy.policy.loading import load_policy
 from tests.mistakes import find_mistakes
 from tests.plan.planned import make_plan
@@ -121,7 +121,7 @@ def _adopted(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def _refuses(directory: Path, state: ClusterState) -> list[str]:
     policy = load_policy(directory)
     plan = make_plan(policy, state)
-    declared, built_in = verdicts_on(prospect(policy, state))
+    declared, built_in = verdicts_on(policy, planned_sides(policy, state))
     verdicts = (*plan.guards, *declared, *built_in)
     errors = [item.code for item in plan.findings if item.severity is Severity.ERROR]
     return [*errors, *(guard.name for guard in verdicts if not guard.ok)]

@@ -22,7 +22,7 @@ from gpolicy.cluster.terms import VolumeSize
 from gpolicy.errors import GpolicyError
 from gpolicy.ganeti import parameters
 from gpolicy.ganeti.vocabulary import Level, Values
-from gpolicy.plan.prospect import projected
+from gpolicy.plan.sides import projected
 from gpolicy.policy.loading import load_policy
 from gpolicy.policy.model import Policy
 from gpolicy.suggest.suggesting import suggest

@@ -15,7 +15,11 @@ from gpolicy.analysis import allocator_input, loaded_state
 from gpolicy.checking import context
 from gpolicy.cluster.terms import limited
 from gpolicy.impact import comparison
-from gpolicy.plan import built_in_guards, diff, plan, prospect
+from gpolicy.impact.declared_guards import verdicts_on
+from gpolicy.plan import built_in_guards, diff, plan, sides
+from gpolicy.plan.sides import planned_sides
+from gpolicy.report.answer import Picture
+from gpolicy.report.plan_answer import plan_answer
 from gpolicy.resolve import desired
 from gpolicy.use_cases import changes
 from tests.cli.command_line import ROOT
@@ -45,8 +49,8 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
             monkeypatch.setattr(module, name, counting)
 
     count("resolve", desired.resolve, context, diff)
-    count("diff", diff.diff, diff, plan, prospect)
-    count("projected", prospect.projected, prospect, built_in_guards, changes)
+    count("diff", diff.diff, diff, plan, sides)
+    count("projected", sides.projected, sides, built_in_guards, changes)
     count("load_state", loaded_state.load_state, loaded_state, comparison)
     count("cluster_data", allocator_input.cluster_data, allocator_input)
     return found
@@ -59,7 +63,20 @@ def test_a_plan_resolves_compares_and_projects_once(counted: Counter[str], tmp_p
     planned = gpolicy.plan_change(checked, state)
     assert planned.plan.changes
     assert planned.impact is not None
+    parts = (part for section in plan_answer(planned.plan, impact=planned.impact, sides=planned.sides).sections
+             for part in section.parts)  # fmt: skip
+    assert [part.draw() for part in parts if isinstance(part, Picture)]
     assert counted == {"resolve": 1, "diff": 1, "projected": 1, "load_state": 2, "cluster_data": 2}  # each side once
+
+
+def test_the_guards_of_a_policy_and_the_built_in_one_count_each_side_once(counted: Counter[str]) -> None:
+    state = gpolicy.read_state(f"snapshot:{ROOT}/policies/two-groups.snapshot.json")
+    policy = gpolicy.load_policy(ROOT / "policies" / "two-groups")
+    assert policy.guards
+    sides = planned_sides(policy, state)
+    assert sides.changes
+    verdicts_on(policy, sides)
+    assert counted == {"resolve": 1, "diff": 1, "projected": 1, "load_state": 2, "cluster_data": 2}
 
 
 def test_an_instance_that_fits_nowhere_and_the_moves_for_it_convert_the_cluster_once(counted: Counter[str]) -> None:

@@ -12,10 +12,9 @@ from hypothesis import given, settings, strategies as st
 
 from gpolicy import progress
 from gpolicy.analysis.capacity import capacity
-from gpolicy.analysis.size_words import PairNames
 from gpolicy.cluster.sources import read_state
 from gpolicy.cluster.state import ClusterState
-from gpolicy.cluster.terms import NO_LIMITS, Limits
+from gpolicy.cluster.terms import NO_LIMITS, Limits, PairNames
 from gpolicy.errors import GpolicyError, RequestError
 from gpolicy.progress import Stop, after
 from gpolicy.report.size_answer import full_answer, size_answer

@@ -13,10 +13,10 @@ import pytest
 from gpolicy.analysis.allocator_input import cluster_data
 from gpolicy.analysis.capacity import capacity
 from gpolicy.analysis.placing import place
-from gpolicy.analysis.size_words import PairNames
 from gpolicy.analysis.wanted_instance import PlaceRequest, of_spec
 from gpolicy.cluster.sources import read_state
 from gpolicy.cluster.state import ClusterState
+from gpolicy.cluster.terms import PairNames
 from gpolicy.errors import GpolicyError, RequestError
 from gpolicy.ganeti.vocabulary import Value, Values
 from gpolicy.what_if.load import instances_on

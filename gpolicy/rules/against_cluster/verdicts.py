@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from gpolicy.impact.impact import LocationChange
     from gpolicy.plan.built_in_guards import GuardResult
     from gpolicy.plan.changes import Objection
-    from gpolicy.plan.prospect import Prospect
+    from gpolicy.plan.sides import Sides
     from gpolicy.policy.model import Declared, Hardware
 
 _CAUSES: Final = {"disk-templates": ALLOWED_TEMPLATES, "spindles": EXCLUSIVE_STORAGE}
@@ -44,14 +44,14 @@ _BETTER_THAN_GUARDS: Final = (
 )
 
 
-def prospect_of(context: Context) -> Prospect | None:
-    """Return what the plan that the policy leads to would do to the observed cluster, if that can be told."""
-    return context.forecast.prospect(context.policy, context.state, context.desired) if context.state else None
+def sides_of(context: Context) -> Sides | None:
+    """Return the observed cluster before and after the plan that the policy leads to, if that can be told."""
+    return context.forecast.sides(context.policy, context.state, context.desired) if context.state else None
 
 
 def _all_verdicts(context: Context) -> tuple[tuple[GuardResult, ...], tuple[GuardResult, ...]]:
-    prospect = context.once(prospect_of)
-    return context.forecast.verdicts(prospect) if prospect else ((), ())
+    sides = context.once(sides_of)
+    return context.forecast.verdicts(context.policy, sides) if sides else ((), ())
 
 
 def _verdicts(context: Context) -> list[tuple[Guard, GuardResult]]:
@@ -83,9 +83,9 @@ def guard_stops_plan(context: Context) -> Iterator[Hit]:
 
 def _changed(context: Context) -> list[tuple[str | None, Span]]:
     """Return where the policy says what the plan changes, with the group whose change it is, if it is one."""
-    prospect = context.once(prospect_of)
+    sides = context.once(sides_of)
     places: dict[tuple[str | None, Span], None] = {}
-    for change in prospect.difference.changes if prospect is not None else ():
+    for change in sides.changes if sides is not None else ():
         name = change.object_name if change.level is Level.GROUP else None
         group = context.policy.groups.get(name or "") if change.path == ("name",) else None
         span = change.span if group is None else group.document.value_span(())
@@ -122,10 +122,10 @@ def instances_violate(context: Context) -> Iterator[Hit]:
 
 def _violations(context: Context) -> ViolationChange | None:
     """Return what the plan changes about the instances and nodes that violate the policy; None without a change."""
-    prospect = context.once(prospect_of)
-    if prospect is None or not prospect.difference.changes:
+    sides = context.once(sides_of)
+    if sides is None or not sides.changes:
         return None
-    return context.forecast.impact(prospect, "violations").violations
+    return context.forecast.impact(sides, "violations").violations
 
 
 def _violating(context: Context) -> list[Hit]:
@@ -228,8 +228,8 @@ def _place(context: Context, declared: Declared, path: Path, pair: int, breach: 
 def placed_against_tags(context: Context, found: Sequence[Finding]) -> Iterator[Hit]:
     if not context.tags and not context.policy.owned:
         return
-    prospect = context.once(prospect_of)
-    known = context.forecast.impact(prospect, "location").location if prospect else None
+    sides = context.once(sides_of)
+    known = context.forecast.impact(sides, "location").location if sides else None
     at_place: dict[tuple[str, Span | None], dict[str, list[_Wrong]]] = defaultdict(lambda: defaultdict(list))
     rules = [tag for tag in context.tags if tag.level is Level.CLUSTER and tag.family and tag.suffix]
     for wrong in _newly_wrong(known) if known else ():
@@ -315,8 +315,8 @@ def _said_by_guards(context: Context, hint: str, *, overridable: bool) -> Iterat
 
 def _objections(context: Context) -> Mapping[str, Sequence[Objection]]:
     """Return what the built-in guards have against the plan for the observed cluster."""
-    prospect = context.once(prospect_of)
-    return context.forecast.objections(prospect, context.state) if prospect and context.state else {}
+    sides = context.once(sides_of)
+    return context.forecast.objections(context.policy, context.state, sides) if sides and context.state else {}
 
 
 @error("GP741", _PLANNED, stays=NO_PLAN, better=_BETTER_THAN_GUARDS, explains=15)

@@ -1,4 +1,4 @@
-"""What a plan does to a cluster: the cluster as it will be, and the value that has it before and after.
+"""A cluster before and after a plan: one value for guards, rules, impact and pictures.
 
 The cluster as it will be is a state with the changes of a plan made: own values, effective values, groups, names,
 membership and tags are those after the plan. Instances and measurements of nodes stay as they were read, except where
@@ -6,11 +6,11 @@ exclusive storage changes them. So a comparison of the cluster before and after 
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from gpolicy.cluster.state import ClusterState, LiveGroup, LiveNode, Resources
-from gpolicy.cluster.terms import Terms, under_terms
+from gpolicy.cluster.terms import PairNames, Terms, under_terms
 from gpolicy.cluster.volume_pools import VolumePool, pools_of
 from gpolicy.ganeti.parameters import fill
 from gpolicy.ganeti.vocabulary import EXCLUSIVE_STORAGE, Level, Path, Value, Values
@@ -18,7 +18,7 @@ from gpolicy.plan.changes import MEMBERSHIP, NAME, NEW_GROUP, TAGS, Change, Chan
 from gpolicy.plan.diff import Difference, diff
 from gpolicy.policy.model import Policy
 from gpolicy.printable import some
-from gpolicy.resolve.desired import Desired, terms_of
+from gpolicy.resolve.desired import Desired, pair_names, terms_of
 
 _ByObject = dict[tuple[Level, str | None], list[Change]]
 _NO_VALUES: Final = (NAME, MEMBERSHIP, TAGS)
@@ -26,23 +26,55 @@ _ROUNDING: Final = 8  # MiB: by how much each volume may be counted larger or sm
 
 
 @dataclass(frozen=True, slots=True)
-class Prospect:
-    """What the plan of a policy does to a cluster: the differences, and the cluster before and after them.
+class GroupMatch:
+    """A group's name before and after; None where there is no such group. Both None: the whole cluster."""
 
-    Both clusters are under the terms of the policy. `impossible` is what no step of the plan can do, where steps were
-    made.
+    before: str | None
+    after: str | None
+
+    @property
+    def name(self) -> str:
+        """What to call it: its name after the change, else the one before; empty for the whole cluster."""
+        return self.after or self.before or ""
+
+    @property
+    def renamed_from(self) -> str | None:
+        """The name before, where the group gets another one."""
+        return self.before if self.after is not None and self.before != self.after else None
+
+
+@dataclass(frozen=True, slots=True)
+class Sides:
+    """A cluster before and after a change.
+
+    Both are under the terms of the policy, if one leads to the change. `names` are what sizes are called after it,
+    `difference` is what changes, and `impossible` what no step of the plan can do, where steps were made.
     """
 
-    policy: Policy
-    difference: Difference
     before: ClusterState
     after: ClusterState
+    names: PairNames = field(default_factory=PairNames)
+    difference: Difference = field(default_factory=Difference)
     impossible: tuple[Objection, ...] = ()
 
     @property
     def changes(self) -> list[Change]:
         """The changes of the plan."""
         return self.difference.changes
+
+    @property
+    def groups(self) -> list[GroupMatch]:
+        """The groups in the order of `after`, then those that are removed.
+
+        A renamed group keeps its UUID, and a new one may get the name it had.
+        """
+        before, after = self.before.groups, self.after.groups
+        by_uuid = {group.identity.uuid: name for name, group in before.items() if group.identity.uuid}
+        same = {name: by_uuid[group.identity.uuid] for name, group in after.items() if group.identity.uuid in by_uuid}
+        by_name = before.keys() - same.values()
+        found = [GroupMatch(same.get(name, name if name in by_name else None), name) for name in after]
+        stay = {match.before for match in found}
+        return [*found, *(GroupMatch(name, None) for name in before if name not in stay)]
 
     def group_values(self, node: str, path: Path) -> tuple[Value, Value]:
         """Return the effective value of the group that a node is in, before the changes and after them."""
@@ -61,14 +93,21 @@ class Prospect:
         return Objection(text, causes[0].span if causes else None)
 
 
-def prospect(policy: Policy, state: ClusterState, desired: Desired | None = None) -> Prospect:
-    """Return what the plan does that makes `state` what `policy` declares.
+def planned_sides(policy: Policy, state: ClusterState, desired: Desired | None = None) -> Sides:
+    """Return the cluster before and after the plan that makes `state` what `policy` declares.
 
     `desired` is what the policy wants of this state, where it is known already.
     """
     difference = diff(policy, state, desired=desired)
-    before, after = before_and_after(state, difference.changes, terms_of(policy, difference.desired))
-    return Prospect(policy, difference, before, after)
+    return sides_of(policy, state, difference, terms_of(policy, difference.desired))
+
+
+def sides_of(
+    policy: Policy, state: ClusterState, difference: Difference, terms: Terms, impossible: tuple[Objection, ...] = ()
+) -> Sides:
+    """Return the cluster before and after a difference from what `policy` declares, or a part of it."""
+    before, after = before_and_after(state, difference.changes, terms)
+    return Sides(before, after, pair_names(policy, after), difference, impossible)
 
 
 def projected(state: ClusterState, changes: Sequence[Change], terms: Terms | None = None) -> ClusterState:
