@@ -93,23 +93,33 @@ def roll_out(
         return int(ExitCode.FINDINGS)
     if done.agreed is None:
         complain("nothing was done: not every cluster can be begun", None)
-        requests = {item.name: item.request for item in rollout.plans}
-        refused = {name: found for name, found in done.previews.items() if found.refusal is not None}
-        _say(f"{name}: {line}" for name, found in refused.items() for line in _lines(requests[name], found))
+        _say(_refusals(rollout, done.previews))
     reports = [rollout_report(item, back=request.rollback) for item in done.clusters]
     code = worst_exit_code(reports)
-    choice = " ".join(f"--label {quote(label)}" for label in asked.label or ()) or "--all"
-    notes = [left_out] if left_out else []
-    if code and rollout.journal_file.exists():
-        command = f"gpolicy apply {quote(str(request.plan))} {choice}"
-        again = f"go on with `{command} --resume`, or take back what was done with `{command} --rollback`"
-        notes.append(f"go on with `{command} --rollback`" if request.rollback else again)
-    provenance = provenance_of([planned[0].source])
+    way_on = _way_on(asked, request) if code and rollout.journal_file.exists() else ""
+    notes, provenance = list(filter(None, (left_out, way_on))), provenance_of([planned[0].source])
     index = rollout_index(done.clusters, reports, provenance, notes, back=request.rollback)
     show_fleet(index, reports, display, "apply")
     if done.error is not None:
         raise done.error
     return code
+
+
+def _refusals(rollout: gpolicy.RolloutRequest, previews: Mapping[str, gpolicy.Preview]) -> Iterator[str]:
+    """Yield why clusters cannot be begun."""
+    requests = {item.name: item.request for item in rollout.plans}
+    for name, found in previews.items():
+        if found.refusal is not None:
+            yield from (f"{name}: {line}" for line in _lines(requests[name], found))
+
+
+def _way_on(asked: RolledOutClusters, request: gpolicy.ApplyRequest) -> str:
+    """Return the commands that may follow a roll-out that did not end well."""
+    choice = " ".join(f"--label {quote(label)}" for label in asked.label or ()) or "--all"
+    command = f"gpolicy apply {quote(str(request.plan))} {choice}"
+    if request.rollback:
+        return f"go on with `{command} --rollback`"
+    return f"go on with `{command} --resume`, or take back what was done with `{command} --rollback`"
 
 
 def _chosen(asked: RolledOutClusters, directory: Path) -> tuple[list[NamedCluster], RolloutSettings]:

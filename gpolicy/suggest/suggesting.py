@@ -75,7 +75,7 @@ def suggest(
             alone = group_data(data, item.index)
             if state.terms_of(item.name).limits.oversubscription is not None:
                 alone = guaranteed(alone, state)
-            found.append(_SuggestionMaker(state, request, alone, loaded.groups[item.name], stop, tell).suggest())
+            found.append(_GroupSizing.of(state, request, alone, loaded.groups[item.name]).suggest(stop, tell))
         except GpolicyError as error:
             if group is not None or len(data.groups) == 1:
                 raise
@@ -111,82 +111,93 @@ def _check(state: ClusterState, request: suggestion.SuggestRequest, group: str |
         raise RequestError(f"the mix has sizes that are not among {argument('divisors')}: {strange}")
 
 
-@dataclass(slots=True)
-class _SuggestionMaker:
-    """Makes the suggestion for one group: `data` as the allocator's input, `counted` ready for counting."""
+@dataclass(frozen=True, slots=True)
+class _GroupSizing:
+    """What sizes of one group are made of and counted by.
+
+    `data` is the group as the allocator's input, `now` as it is counted with the template of the sizes, and `empty` the
+    same without instances. `notes` are what the search adds to say.
+    """
 
     state: ClusterState
     request: suggestion.SuggestRequest
     data: ClusterData
-    counted: CountedCluster
-    stop: Stop
-    tell: Tell
+    grounds: Grounds
+    dedicated: bool
+    template: DiskTemplate
+    ratio: float
+    bounds: suggestion.BoundsKind
+    ground: Ground
+    volume: int | None
+    kinds: tuple[suggestion.NodeKind, ...]
+    now: CountedCluster
+    empty: CountedCluster
+    notes: list[str]
 
-    def suggest(self) -> suggestion.Suggestion:
-        name = self.data.groups[0].name
-        group = self.state.groups[name]
+    @classmethod
+    def of(
+        cls, state: ClusterState, request: suggestion.SuggestRequest, data: ClusterData, counted: CountedCluster
+    ) -> _GroupSizing:
+        """Return how sizes are made for a group. Raise GpolicyError where none can be."""
+        name, today = data.groups[0].name, data.policy
         if reason := name_complaint(name, pattern=False):
             raise GpolicyError(f"group {name!r} cannot be declared in a policy: {reason}")
-        today = self.data.policy
-        grounds = Grounds(self.state, self.request, self.data)
+        grounds, notes = Grounds(state, request, data), list[str]()
         dedicated = grounds.dedicated()
-        template = grounds.template(group, today, exclusive=dedicated)
-        ratio = self.request.vcpu_ratio or (1.0 if dedicated else today.vcpu_ratio)
-        notes: list[str] = []
+        template = grounds.template(state.groups[name], today, exclusive=dedicated)
+        ratio = request.vcpu_ratio or (1.0 if dedicated else today.vcpu_ratio)
         ground, volume = grounds.ground(template, notes, exclusive=dedicated)
-        empty = emptied(self.data, ground.volume)
-        kinds = grounds.kinds(empty, template, ratio, notes)
-        bounds: suggestion.BoundsKind = self.request.bounds or ("fixed" if dedicated else "ranges")
-        tiles = grounds.tiles(kinds, ground)
+        empty, now = emptied(data, ground.volume), replace(counted, template=template)
+        return cls(
+            state=state,
+            request=request,
+            data=data,
+            grounds=grounds,
+            dedicated=dedicated,
+            template=template,
+            ratio=ratio,
+            bounds=request.bounds or ("fixed" if dedicated else "ranges"),
+            ground=ground,
+            volume=volume,
+            kinds=grounds.kinds(empty, template, ratio, notes),
+            now=now,
+            empty=replace(now, data=empty, resources={}),
+            notes=notes,
+        )
+
+    def suggest(self, stop: Stop, tell: Tell) -> suggestion.Suggestion:
+        """Return the sizes that leave the least unused, or suit the instances of the group, and what they change."""
         choices: tuple[suggestion.Choice, ...] = ()
-        now = replace(self.counted, template=template)
-        without_instances = replace(now, data=empty, resources={})
-
-        def made_of(tiles: Tiling) -> tuple[dict[int, SpecPair], InstancePolicy]:
-            found = suggestion.pairs(tiles, bounds, today, grounds.spindle_use(tiles, template), volume)
-            templates = (DiskTemplate.PLAIN,) if dedicated else today.templates
-            return found, replace(today, minmax=tuple(found.values()), vcpu_ratio=ratio, templates=templates)
-
-        def filled_with(tiles: Tiling) -> tuple[CountedCluster, dict[int, Instance]]:
-            found, policy = made_of(tiles)
-            counted = under_policy(without_instances, policy)
-            return counted, {divisor: counted.largest(pair) for divisor, pair in found.items()}
-
+        tiles = self.grounds.tiles(self.kinds, self.ground)
         if self.request.real_mix:
-            needs = needs_of(self.data, ground, local=template.local)
-            best = self._chosen_tiles(RealMix(kinds, ground, needs, filled_with, self.stop, self.tell), notes)
+            needs = needs_of(self.data, self.ground, local=self.template.local)
+            best = self._chosen_tiles(RealMix(self.kinds, self.ground, needs, self._filled_with, stop, tell))
             tiles, choices = best[0][1], tuple(choice for choice, _ in best)
-        found, policy = made_of(tiles)
-        then, empty_then = under_policy(now, policy), under_policy(without_instances, policy)
+        found, policy = self._made_of(tiles)
+        then, empty_then = under_policy(self.now, policy), under_policy(self.empty, policy)
         sizes = tuple(
-            _size(divisor, size, found[divisor], kinds, ground, now, then, empty_then)
+            _size(divisor, size, found[divisor], self.kinds, self.ground, self.now, then, empty_then)
             for divisor, size in tiles.sizes.items()
         )
-        order, writes_ratio = list(found.values()), dedicated or self.request.vcpu_ratio is not None
-        inside = suggestion.holding(order, today.std)
-        values = declared_values(template, ratio if writes_ratio else None, order, exclusive=dedicated)
-        newly_forbidden = self._newly_forbidden(group, values)
-        stuck = [size for size in sizes if not size.then.fits and size.empty.fits]
-        if newly_forbidden and stuck and template is not DiskTemplate.DRBD:
-            notes.append(
-                "N+1 restarts the instances of a lost node under the policy: while instances violate the sizes, hail"
-                " accepts no others (the column empty shows the capacity without them)"
-            )
+        order, writes_ratio = list(found.values()), self.dedicated or self.request.vcpu_ratio is not None
+        values = declared_values(self.template, self.ratio if writes_ratio else None, order, exclusive=self.dedicated)
+        group, inside = self.data.groups[0].name, suggestion.holding(order, self.data.policy.std)
+        newly_forbidden = self._newly_forbidden(self.state.groups[group], values)
         made = suggestion.Suggestion(
-            group=name,
-            template=template,
-            exclusive=dedicated,
-            ground=ground,
-            bounds=bounds,
-            vcpu_ratio=ratio,
+            group=group,
+            template=self.template,
+            exclusive=self.dedicated,
+            ground=self.ground,
+            bounds=self.bounds,
+            vcpu_ratio=self.ratio,
             writes_ratio=writes_ratio,
             values=values,
-            volume=volume,
-            kinds=kinds,
+            volume=self.volume,
+            kinds=self.kinds,
             measure=tiles.measure,
             sizes=sizes,
-            today=tuple(_old_pairs(today.minmax, now, then)),
-            stranded=_stranded(kinds, sizes, ground),
+            today=tuple(_old_pairs(self.data.policy.minmax, self.now, then)),
+            stranded=_stranded(self.kinds, sizes, self.ground),
             std_in=None if inside is None else sizes[inside].name,
             std=suggestion.standard(order[-1]),
             newly_forbidden=newly_forbidden,
@@ -194,11 +205,33 @@ class _SuggestionMaker:
             mix=self._mix(empty_then if self.request.empty else then, sizes),
             choices=choices,
             document="",
-            notes=tuple(notes),
+            notes=(*self.notes, *self._held_up(sizes, newly_forbidden)),
         )
         return replace(made, document=document(made, self.request, self.state.read_from))
 
-    def _chosen_tiles(self, mix: RealMix, notes: list[str]) -> list[tuple[suggestion.Choice, Tiling]]:
+    def _made_of(self, tiles: Tiling) -> tuple[dict[int, SpecPair], InstancePolicy]:
+        """Return the pairs of sizes, by divisor, and the policy of the group with them."""
+        today, use = self.data.policy, self.grounds.spindle_use(tiles, self.template)
+        found = suggestion.pairs(tiles, self.bounds, today, use, self.volume)
+        templates = (DiskTemplate.PLAIN,) if self.dedicated else today.templates
+        return found, replace(today, minmax=tuple(found.values()), vcpu_ratio=self.ratio, templates=templates)
+
+    def _filled_with(self, tiles: Tiling) -> tuple[CountedCluster, dict[int, Instance]]:
+        """Return the empty group under the policy of these sizes, and the largest instance of each, by divisor."""
+        found, policy = self._made_of(tiles)
+        counted = under_policy(self.empty, policy)
+        return counted, {divisor: counted.largest(pair) for divisor, pair in found.items()}
+
+    def _held_up(self, sizes: Iterable[suggestion.Size], newly_forbidden: Sequence[str]) -> Iterator[str]:
+        """Yield why sizes that an empty group takes do not fit, where instances that violate them are in the way."""
+        stuck = [size for size in sizes if not size.then.fits and size.empty.fits]
+        if newly_forbidden and stuck and self.template is not DiskTemplate.DRBD:
+            yield (
+                "N+1 restarts the instances of a lost node under the policy: while instances violate the sizes, hail"
+                " accepts no others (the column empty shows the capacity without them)"
+            )
+
+    def _chosen_tiles(self, mix: RealMix) -> list[tuple[suggestion.Choice, Tiling]]:
         """Return the sets of sizes that suit the instances of the group, the best first."""
         group = f"group {self.data.groups[0].name}"
         if not mix.needs:
@@ -206,7 +239,7 @@ class _SuggestionMaker:
             raise GpolicyError(f"{group} has no instances to choose sizes by", hint=hint)
         best, exhaustive = mix.choices(self.request.divisors)
         if not exhaustive:
-            notes.append("the search ended early, by --seconds or Ctrl-C: other sizes may leave less unused")
+            self.notes.append("the search ended early, by --seconds or Ctrl-C: other sizes may leave less unused")
         if not best and not exhaustive:
             hint = f"give it longer: {argument('stop')}"
             raise GpolicyError(f"{group}: no sizes were compared in time", hint=hint)
