@@ -19,7 +19,8 @@ from gpolicy.errors import GpolicyError, InputError, RequestError, argument
 from gpolicy.ganeti.amounts import exact_size, parse_size
 from gpolicy.ganeti.vocabulary import MINMAX
 from gpolicy.guessing import did_you_mean, did_you_mean_one_of
-from gpolicy.policy.model import INHERIT, Declared, Policy
+from gpolicy.policy.kinds import Policy
+from gpolicy.policy.model import INHERIT, Declared
 from gpolicy.printable import count
 
 _MOST_SHOWN = 6

@@ -15,7 +15,7 @@ from gpolicy.plan.built_in_guards import check_allowed
 from gpolicy.plan.part import WHOLE, Part
 from gpolicy.plan.plan import Plan, bare_plan, make_plan
 from gpolicy.plan.prospect import Prospect, projected
-from gpolicy.policy.model import Policy
+from gpolicy.policy.kinds import Policy
 from gpolicy.progress import Working, quietly
 from gpolicy.resolve.desired import besides_other_cluster
 from gpolicy.use_cases.questions import CheckedPolicy

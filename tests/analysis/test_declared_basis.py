@@ -24,8 +24,8 @@ from gpolicy.impact.comparison import Sides
 from gpolicy.impact.declared_guards import declared_verdicts, guard_impact
 from gpolicy.impact.impact import resource_model_change
 from gpolicy.plan.prospect import prospect
+from gpolicy.policy.kinds import Policy
 from gpolicy.policy.loading import load_policy
-from gpolicy.policy.model import Policy
 from gpolicy.report.impact_sections import resource_model_section
 
 DATA = Path(__file__).parent.parent / "data" / "clusters"
