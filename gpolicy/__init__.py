@@ -45,8 +45,8 @@ if TYPE_CHECKING:
     from gpolicy.plan.plan_file import dump_plan as dump_plan, read_plan as read_plan
     from gpolicy.plan.step import Procedure as Procedure
     from gpolicy.plan.trust import Signers as Signers
+    from gpolicy.policy.kinds import Policy as Policy
     from gpolicy.policy.loading import load_policy as load_policy
-    from gpolicy.policy.model import Policy as Policy
     from gpolicy.printable import Tone as Tone
     from gpolicy.progress import Stop as Stop, after as after, after_work as after_work
     from gpolicy.remedy.remedy import RemedyReport as RemedyReport
@@ -126,8 +126,8 @@ _BY_MODULE = {
     "plan.plan_file": "dump_plan read_plan",
     "plan.step": "Procedure",
     "plan.trust": "Signers",
+    "policy.kinds": "Policy",
     "policy.loading": "load_policy",
-    "policy.model": "Policy",
     "printable": "Tone",
     "progress": "Stop after after_work",
     "remedy.remedy": "RemedyReport",

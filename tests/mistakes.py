@@ -13,7 +13,7 @@ from gpolicy.checking.rule import Hit
 from gpolicy.checking.settings import Settings
 from gpolicy.cluster.state import ClusterState
 from gpolicy.findings import Finding
-from gpolicy.policy.model import Policy
+from gpolicy.policy.kinds import Policy
 
 EVERY_RULE: Final = Settings(asked=asked_codes(["ALL"]))
 

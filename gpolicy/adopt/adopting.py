@@ -25,7 +25,7 @@ from gpolicy.ganeti.releases import DEFAULT_VERSION, release_of, unknown_release
 from gpolicy.ganeti.vocabulary import TAG_FAMILIES, Level, Path, Values
 from gpolicy.plan.changes import MEMBERSHIP, NAME, ChangeKey
 from gpolicy.plan.diff import TOOL_TAGS
-from gpolicy.policy.model import Policy
+from gpolicy.policy.kinds import Policy
 from gpolicy.policy.yaml_reader import read_yaml
 from gpolicy.printable import free_name, listed
 from gpolicy.resolve.desired import Desired, members, resolve

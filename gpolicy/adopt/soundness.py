@@ -12,8 +12,8 @@ from gpolicy.forecast.telling import make_examination
 from gpolicy.ganeti.parameters import default_in, parameter_at, position
 from gpolicy.ganeti.vocabulary import Path, Values
 from gpolicy.plan.sides import planned_sides
-from gpolicy.policy.kinds import KINDS, Measure, build_guards
-from gpolicy.policy.model import ClusterPolicy, GroupPolicy, NodeSetPolicy, Policy, TagRulesPolicy
+from gpolicy.policy.kinds import KINDS, Measure, Policy, build_guards
+from gpolicy.policy.model import ClusterPolicy, GroupPolicy, NodeSetPolicy, TagRulesPolicy
 from gpolicy.policy.yaml_reader import read_yaml
 from gpolicy.printable import free_name, named
 from gpolicy.writing.documents import FIRST_GUARDS, GUARDS_FILE, FirstGuard, guards_document

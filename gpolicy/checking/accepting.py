@@ -20,7 +20,7 @@ from gpolicy.checking.rule import Hit
 from gpolicy.findings import HOUSE, Accepted, Edit, Finding, Fix, RuleInfo, Span, error_rule, warning_rule
 from gpolicy.guessing import MOST_GUESSES, closest
 from gpolicy.policy import edits
-from gpolicy.policy.model import Policy, Waiver
+from gpolicy.policy.kinds import Policy, Waiver
 from gpolicy.policy.source_file import SourceFile
 
 FindRule = Callable[..., tuple[RuleInfo | None, str]]

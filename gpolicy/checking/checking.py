@@ -30,9 +30,8 @@ from gpolicy.ganeti.releases import release_of
 from gpolicy.guessing import did_you_mean
 from gpolicy.opening import FileToWrite, real_path, tree_around
 from gpolicy.policy.files import boundary, policy_files, policy_roots, read_files
-from gpolicy.policy.kinds import KINDS, OBJECTS
+from gpolicy.policy.kinds import KINDS, Policy
 from gpolicy.policy.loading import load_policy
-from gpolicy.policy.model import Policy
 from gpolicy.policy.source_file import FILE_NOT_READ, Files, SourceFile, YamlDocument
 from gpolicy.resolve.desired import Desired
 
@@ -286,7 +285,7 @@ def _read_by_none(roots: Sequence[Path], policies: Sequence[Policy]) -> Iterator
 
 def _may_be_base(document: YamlDocument) -> bool:
     kind = KINDS.get(str(document.root.get("kind"))) if isinstance(document.root, dict) else None
-    return kind is None or kind.field == OBJECTS
+    return kind is None or kind.about is not None
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,8 @@ from gpolicy.cluster.state import ClusterObject, ClusterState, LiveGroup, LiveIn
 from gpolicy.findings import NODES_LIKE, Finding, Role, Severity, Span
 from gpolicy.ganeti.releases import release_key
 from gpolicy.ganeti.vocabulary import EXCLUSIVE_STORAGE, MINMAX, Level, Path
-from gpolicy.policy.model import INHERIT, ClusterPolicy, Declared, GroupPolicy, Leaf, Leaves, Policy
+from gpolicy.policy.kinds import Policy
+from gpolicy.policy.model import INHERIT, ClusterPolicy, Declared, GroupPolicy, Leaf, Leaves
 from gpolicy.policy.source_file import Pointer
 from gpolicy.resolve.desired import Desired, resolve
 

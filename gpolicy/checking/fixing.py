@@ -11,7 +11,7 @@ from typing import Final
 from gpolicy.checking.catalogue import CODES
 from gpolicy.checking.checking import Examined
 from gpolicy.findings import Edit, Finding, Role, Severity, Span, by_place, told
-from gpolicy.policy.model import Policy
+from gpolicy.policy.kinds import Policy
 from gpolicy.policy.source_file import Files
 
 MOST_CHECKS: Final = 200

@@ -21,7 +21,8 @@ from typing import Final, TypedDict, Unpack, cast
 from gpolicy.checking.context import Context
 from gpolicy.findings import Finding, Fix, Related, Role, RuleInfo, RuleParameter, Severity, Span
 from gpolicy.ganeti.vocabulary import Path
-from gpolicy.policy.model import Declared, Policy
+from gpolicy.policy.kinds import Policy
+from gpolicy.policy.model import Declared
 
 
 @dataclass(frozen=True, slots=True)

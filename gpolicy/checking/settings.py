@@ -11,7 +11,7 @@ from gpolicy.errors import InputError
 from gpolicy.findings import HOUSE_CODE, Finding, RuleInfo, Severity, Span, warning_rule
 from gpolicy.guessing import closest
 from gpolicy.policy.files import matches_glob, policy_files, relative_path, yaml_files
-from gpolicy.policy.model import Policy
+from gpolicy.policy.kinds import Policy
 from gpolicy.policy.source_file import NOT_A_POLICY
 
 

@@ -13,6 +13,7 @@ from gpolicy.cluster.state import ClusterState, LiveNode
 from gpolicy.findings import Span
 from gpolicy.ganeti.vocabulary import TAG_FAMILIES, Level
 from gpolicy.policy import model
+from gpolicy.policy.kinds import Policy
 from gpolicy.resolve.desired import Desired
 
 
@@ -20,7 +21,7 @@ from gpolicy.resolve.desired import Desired
 class Members:
     """The groups of the observed cluster and their nodes, as the policy wants them; empty without a cluster."""
 
-    policy: model.Policy
+    policy: Policy
     state: ClusterState
     desired: Desired
 
@@ -122,7 +123,7 @@ class Tag:
         return self.text.removeprefix(TAG_FAMILIES[self.family]) if self.family else ""
 
 
-def declared_tags(policy: model.Policy) -> tuple[Tag, ...]:
+def declared_tags(policy: Policy) -> tuple[Tag, ...]:
     """Return all tags that the policy declares, those rendered from TagRules on the cluster included."""
     own = [(item.label, item.level, tag, False) for item in policy.objects for tag in item.tags or ()]
     rendered = [("cluster", Level.CLUSTER, tag, True) for rules in policy.tag_rules for tag in rules.tags]
@@ -159,7 +160,7 @@ class TaggedNode:
         return {domain: frozenset(tags) for domain, tags in found.items()}
 
 
-def promised_tags(policy: model.Policy) -> dict[str, tuple[TaggedNode, ...]]:
+def promised_tags(policy: Policy) -> dict[str, tuple[TaggedNode, ...]]:
     """Return the nodes of each group that names its nodes, with the tags of node sets; they may have others besides."""
     sets, left = _Sets.of(policy), _MOST_PROMISED
     promised: dict[str, tuple[TaggedNode, ...]] = {}
@@ -171,7 +172,7 @@ def promised_tags(policy: model.Policy) -> dict[str, tuple[TaggedNode, ...]]:
     return promised
 
 
-def tagged_nodes(policy: model.Policy, members: Members) -> dict[str, tuple[TaggedNode, ...]]:
+def tagged_nodes(policy: Policy, members: Members) -> dict[str, tuple[TaggedNode, ...]]:
     """Return the nodes of each group of an observed cluster, with the tags that stay and those that come."""
     sets = _Sets.of(policy)
     found: dict[str, list[TaggedNode]] = {}
@@ -186,14 +187,14 @@ def tagged_nodes(policy: model.Policy, members: Members) -> dict[str, tuple[Tagg
     return {group: tuple(nodes) for group, nodes in found.items()}
 
 
-def tagged_groups(policy: model.Policy, known: Collection[str]) -> dict[str, TaggedNode]:
+def tagged_groups(policy: Policy, known: Collection[str]) -> dict[str, TaggedNode]:
     """Return what all nodes have, by node sets, of each group that is not among those whose nodes are `known`."""
     sets = _Sets.of(policy)
     groups = (group for group in policy.groups.values() if group.removed is None and group.name not in known)
     return {group.name: TaggedNode(f"of group {group.name}", sets.of_all(group), several=True) for group in groups}
 
 
-def tagged_entries(policy: model.Policy, known: Collection[str]) -> Iterator[TaggedNode]:
+def tagged_entries(policy: Policy, known: Collection[str]) -> Iterator[TaggedNode]:
     """Yield what nodes have by the names and patterns of node sets, those not among the nodes that are `known`."""
     sets = _Sets.of(policy, likely=True)
     patterns = sets.by_pattern.all
@@ -248,7 +249,7 @@ class _Sets:
     by_pattern: _Patterns[model.NodeSetPolicy]
 
     @classmethod
-    def of(cls, policy: model.Policy, *, likely: bool = False) -> _Sets:
+    def of(cls, policy: Policy, *, likely: bool = False) -> _Sets:
         """Return the node sets of a policy; `likely`: without patterns that have a slip."""
         sets = cls({}, {}, _Patterns())
         for node_set in (item for item in policy.node_sets if item.tags):

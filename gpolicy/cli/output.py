@@ -25,7 +25,7 @@ from gpolicy.report.forms import Display, render
 
 if TYPE_CHECKING:
     from gpolicy.findings import Finding
-    from gpolicy.policy.model import Policy
+    from gpolicy.policy.kinds import Policy
     from gpolicy.policy.source_file import Files, YamlDocument
     from gpolicy.report.answer import Answer
     from gpolicy.report.prometheus import Samples

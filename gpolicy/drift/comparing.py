@@ -17,7 +17,8 @@ from gpolicy.ganeti.vocabulary import Level, Path, Value
 from gpolicy.plan.changes import Change, ChangeAction, ChangeKey, NotCompared
 from gpolicy.plan.diff import diff
 from gpolicy.plan.effects import identities
-from gpolicy.policy.model import INHERIT, Policy, Waiver
+from gpolicy.policy.kinds import Policy, Waiver
+from gpolicy.policy.model import INHERIT
 from gpolicy.resolve.desired import Desired
 
 UNKNOWN_SINCE = Identity()

@@ -15,7 +15,8 @@ from gpolicy.ganeti.vocabulary import Level, Path
 from gpolicy.json_values import json_text
 from gpolicy.plan.changes import MEMBERSHIP, TAGS, ChangeAction, ChangeKey, words
 from gpolicy.policy.edits import remove_entry
-from gpolicy.policy.model import RULES, Declared, GroupPolicy, Leaf, NodeSetPolicy, Policy, is_glob, matches
+from gpolicy.policy.kinds import Policy
+from gpolicy.policy.model import RULES, Declared, GroupPolicy, Leaf, NodeSetPolicy, is_glob, matches
 from gpolicy.policy.source_file import Pointer, YamlDocument
 from gpolicy.printable import free_name, some
 from gpolicy.resolve.desired import Desired, members

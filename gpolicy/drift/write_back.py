@@ -24,8 +24,9 @@ from gpolicy.plan.changes import MEMBERSHIP, NAME, TAGS, ChangeAction, ChangeKey
 from gpolicy.plan.diff import Difference, diff
 from gpolicy.plan.part import check_words, is_chosen
 from gpolicy.policy.files import policy_files
+from gpolicy.policy.kinds import Policy
 from gpolicy.policy.loading import load_files, load_policy
-from gpolicy.policy.model import GroupPolicy, NodeSetPolicy, Policy
+from gpolicy.policy.model import GroupPolicy, NodeSetPolicy
 from gpolicy.printable import some
 from gpolicy.resolve.desired import Desired, resolve
 from gpolicy.writing.value_edits import Draft, UnwritableError, ValuePlace

@@ -16,8 +16,8 @@ from gpolicy.fleet.named_clusters import NamedCluster, named_clusters
 from gpolicy.guessing import did_you_mean_one_of
 from gpolicy.opening import real_path, work_tree
 from gpolicy.policy.files import boundary, policy_roots
+from gpolicy.policy.kinds import Policy
 from gpolicy.policy.loading import load_policy
-from gpolicy.policy.model import Policy
 from gpolicy.policy.settings_file import settings_file
 
 _SHARD: Final = re.compile(r"([1-9][0-9]{0,4})/([1-9][0-9]{0,4})", re.ASCII)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from gpolicy.plan.built_in_guards import GuardResult
     from gpolicy.plan.changes import Objection
     from gpolicy.plan.sides import Sides
-    from gpolicy.policy.model import Policy
+    from gpolicy.policy.kinds import Policy
     from gpolicy.policy.scenario import Scenario, StageEdit
     from gpolicy.resolve.desired import Desired
     from gpolicy.testing.outcome import Outcome

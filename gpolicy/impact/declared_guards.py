@@ -23,8 +23,7 @@ from gpolicy.plan.changes import NAME, Change, ChangeAction, NotCompared
 from gpolicy.plan.part import LeftOut
 from gpolicy.plan.plan import Plan, sides_of_plan
 from gpolicy.plan.sides import Sides, undone
-from gpolicy.policy.kinds import ABOUT_GROUPS, Guard, Measure
-from gpolicy.policy.model import Policy
+from gpolicy.policy.kinds import ABOUT_GROUPS, Guard, Measure, Policy
 from gpolicy.printable import count, some
 from gpolicy.progress import Tell, silent
 

@@ -25,8 +25,7 @@ from gpolicy.guessing import did_you_mean_one_of
 from gpolicy.plan.changes import MEMBERSHIP, NAME, Change, ChangeAction, Objection, contains, instances_with, words
 from gpolicy.plan.diff import Difference
 from gpolicy.plan.sides import Sides, projected
-from gpolicy.policy.kinds import BUILT_IN
-from gpolicy.policy.model import Policy
+from gpolicy.policy.kinds import BUILT_IN, Policy
 from gpolicy.printable import some
 from gpolicy.resolve.desired import OTHER_CLUSTER
 

@@ -11,7 +11,8 @@ from gpolicy.ganeti.vocabulary import Level, Path, Value, Values, is_access
 from gpolicy.plan import changes
 from gpolicy.plan.changes import Change, ChangeAction, ChangeKey, NotCompared
 from gpolicy.plan.part import without
-from gpolicy.policy.model import INHERIT, Leaves, OwnedPrefix, Policy
+from gpolicy.policy.kinds import Policy
+from gpolicy.policy.model import INHERIT, Leaves, OwnedPrefix
 from gpolicy.resolve.desired import Desired, DesiredGroup, DesiredNode, resolve
 
 TOOL_TAGS = ("ganeti:watcher:autorepair:pending:", "ganeti:watcher:autorepair:result:", "htools:standby:auto")

@@ -14,7 +14,7 @@ from gpolicy.ganeti.parameters import parameters_of
 from gpolicy.ganeti.vocabulary import Level, Path
 from gpolicy.guessing import did_you_mean
 from gpolicy.plan.changes import MEMBERSHIP, NAME, TAGS, Change, ChangeAction, ChangeKey, key_of
-from gpolicy.policy.model import Policy
+from gpolicy.policy.kinds import Policy
 from gpolicy.resolve.desired import Desired
 
 

@@ -22,8 +22,8 @@ from gpolicy.plan.part import WHOLE, LeftOut, Part, changes_left_out, choose, se
 from gpolicy.plan.sides import Sides, before_and_after, sides_of
 from gpolicy.plan.step import Procedure, Step
 from gpolicy.plan.steps import StepBasis, make_steps, one_way_nodes
-from gpolicy.policy.kinds import Guard
-from gpolicy.policy.model import INHERIT, Declared, GroupPolicy, NodeSetPolicy, Policy
+from gpolicy.policy.kinds import Guard, Policy
+from gpolicy.policy.model import INHERIT, Declared, GroupPolicy, NodeSetPolicy
 from gpolicy.printable import clipped
 from gpolicy.resolve.desired import Desired, besides_other_cluster, terms_of
 

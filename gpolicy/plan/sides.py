@@ -16,7 +16,7 @@ from gpolicy.ganeti.parameters import fill
 from gpolicy.ganeti.vocabulary import EXCLUSIVE_STORAGE, Level, Path, Value, Values
 from gpolicy.plan.changes import MEMBERSHIP, NAME, NEW_GROUP, TAGS, Change, ChangeAction, Objection, new_names, words
 from gpolicy.plan.diff import Difference, diff
-from gpolicy.policy.model import Policy
+from gpolicy.policy.kinds import Policy
 from gpolicy.printable import some
 from gpolicy.resolve.desired import Desired, pair_names, terms_of
 

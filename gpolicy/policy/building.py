@@ -81,13 +81,6 @@ class Builder(DocumentReader):
             by_place=dict(self._rule_tags()),
         )
 
-    def waivers(self) -> Iterator[model.Waiver]:
-        """Yield the waivers of the document."""
-        for index, waiver in enumerate(self.root["waivers"]):
-            span = self.document.value_span(("waivers", index))
-            words = {key: str(value) for key, value in waiver.items()}
-            yield model.Waiver(**words, span=span, document=self.document, pointer=("waivers", index))
-
     def _common(self, level: Level) -> dict[str, Any]:
         extends = self.root.get("extends")
         return {

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from gpolicy.findings import Edit, Fix, Span
-from gpolicy.policy.model import Policy
 from gpolicy.policy.source_file import BREAKS, Mark, Pointer, SourceFile, YamlDocument, YamlMapping, YamlSequence
 
 Edits = tuple[Edit, ...]
@@ -50,9 +49,9 @@ def replace_value(document: YamlDocument, pointer: Pointer, yaml_text: str) -> E
     return (file.edit(start, stop, yaml_text),)
 
 
-def replace_word(policy: Policy, span: Span | None, old: str, new: str) -> Fix | None:
+def replace_word(files: dict[str, SourceFile], span: Span | None, old: str, new: str) -> Fix | None:
     """Return the fix that writes `new` for `old` in its quotes; None for another text. Neither needs escapes."""
-    file = policy.files.get(span.file) if span else None
+    file = files.get(span.file) if span else None
     if file is None or span is None:
         return None
     written = file.written(span)

@@ -1,16 +1,25 @@
-"""The kinds of documents: how each is read, and where a policy keeps the result; guards and house rules as values."""
+"""The policy, and the kinds of documents that it is made of; guards, house rules and waivers as values."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
+from pathlib import Path
 from typing import Any, Final
 
-from gpolicy.findings import HOUSE, Located, Severity, Span
+from gpolicy.findings import HOUSE, Finding, Located, Severity, Span
+from gpolicy.ganeti.releases import DEFAULT_VERSION, release_of
 from gpolicy.policy.building import Builder, DocumentReader, TellFinding
+from gpolicy.policy.model import ClusterPolicy, Declared, GroupPolicy, NodeSetPolicy, OwnedPrefix, TagRulesPolicy
+from gpolicy.policy.scenario import Scenario
 from gpolicy.policy.scenario_building import build_scenarios
-from gpolicy.policy.source_file import Pointer, YamlDocument
+from gpolicy.policy.source_file import Pointer, SourceFile, YamlDocument
+
+Reader = Callable[[YamlDocument, TellFinding], Iterable[Any]]
+"""Returns what a document declares that conforms to its schema; findings about values go to the second argument."""
+
+SCHEMA: Final = "schema"
 
 
 class Measure(StrEnum):
@@ -106,9 +115,6 @@ def build_guards(document: YamlDocument, report: TellFinding) -> Iterator[Guard]
         yield Guard(**named, measure=measure, limit=limit, percent=percent, span=document.value_span(where))
 
 
-SCHEMA: Final = "schema"
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HouseRule:
     """One house rule: `schema` holds of effective values of objects of `kind`, all or those of `names` and `tags`."""
@@ -148,38 +154,119 @@ def build_house_rule(document: YamlDocument, _: TellFinding) -> Iterator[HouseRu
     )
 
 
-Reader = Callable[[YamlDocument, TellFinding], Iterable[Any]]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Waiver:
+    """A finding that is accepted for a time. `until` is the last day, YYYY-MM-DD."""
 
-OBJECTS: Final = "objects"
+    rule: str
+    where: str
+    reason: str
+    until: str
+    span: Span
+    document: YamlDocument
+    pointer: Pointer
+
+
+def build_waivers(document: YamlDocument, _: TellFinding) -> Iterator[Waiver]:
+    """Yield the waivers of a document that conforms to its schema."""
+    for index, waiver in enumerate(document.root["waivers"]):
+        place: Pointer = ("waivers", index)
+        words = {key: str(value) for key, value in waiver.items()}
+        yield Waiver(**words, span=document.value_span(place), document=document, pointer=place)
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind of document. `field` of a policy holds the result of `read` for a document that conforms to its schema.
+    """A kind of document. `field` of a policy holds what `read` gives for documents that conform to their schema.
 
-    Findings about values go to the second argument of `read`. The field `objects` holds what can extend something. What
-    has a name (`is_named`) replaces that of a base; what is about a group of the base alone is left out.
+    `about` is the class of the objects that the documents are about; only these can extend something. What has a name
+    (`is_named`) replaces that of a base; what is about a group of the base alone is left out.
     """
 
     field: str
+    name: str
     read: Reader
-    is_named: bool = False
+    about: type[Declared] | None
+    is_named: bool
+
+
+def kind(name: str, read: Reader, *, about: type[Declared] | None = None, is_named: bool = False, **given: Any) -> Any:
+    """Return a field of a policy that declares a kind of document. `given` is for `dataclasses.field`: the default."""
+    return field(**given, metadata={"name": name, "read": read, "about": about, "is_named": is_named})
 
 
 def _one(make: Callable[[Builder], object]) -> Reader:
     return lambda document, report: [make(Builder(document, report))]
 
 
-KINDS: Final[Mapping[str, Kind]] = {
-    "Cluster": Kind(OBJECTS, _one(Builder.cluster)),
-    "NodeGroup": Kind(OBJECTS, _one(Builder.group)),
-    "NodeSet": Kind(OBJECTS, _one(Builder.node_set)),
-    "TagRules": Kind("tag_rules", _one(Builder.tag_rules)),
-    "Guards": Kind("guards", build_guards, is_named=True),
-    "Test": Kind("scenarios", build_scenarios, is_named=True),
-    "Rule": Kind("house_rules", build_house_rule),
-    "Waiver": Kind("waivers", lambda document, report: Builder(document, report).waivers()),
-}
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Policy:
+    """The content of all documents of a policy, and the findings about their shape.
+
+    With a finding of severity error the model is incomplete: usable for more checks, but not for a plan.
+    """
+
+    paths: tuple[str, ...]
+    cluster: ClusterPolicy | None = kind("Cluster", _one(Builder.cluster), about=ClusterPolicy, default=None)
+    """What the cluster itself should be."""
+    groups: dict[str, GroupPolicy] = kind("NodeGroup", _one(Builder.group), about=GroupPolicy, default_factory=dict)
+    """What a node group should be. What is not written is not touched."""
+    node_sets: tuple[NodeSetPolicy, ...] = kind("NodeSet", _one(Builder.node_set), about=NodeSetPolicy, default=())
+    """Node parameters and tags of some nodes. A name wins over a glob, a glob over a group."""
+    tag_rules: tuple[TagRulesPolicy, ...] = kind("TagRules", _one(Builder.tag_rules), default=())
+    """Rules that htools reads from tags, in plain words."""
+    guards: tuple[Guard, ...] = kind("Guards", build_guards, is_named=True, default=())
+    """What a change may cost. A plan that costs more is shown, and not applied."""
+    scenarios: tuple[Scenario, ...] = kind("Test", build_scenarios, is_named=True, default=())
+    """Scenarios with expected outcomes."""
+    house_rules: tuple[HouseRule, ...] = kind("Rule", build_house_rule, default=())  # with those of bases
+    """A house rule: what must hold of the effective values of some objects. `gpolicy check` finds what breaks it."""
+    waivers: tuple[Waiver, ...] = kind("Waiver", build_waivers, default=())
+    """Findings that are known and accepted for a time."""
+    documents: tuple[YamlDocument, ...] = ()
+    broken: tuple[YamlDocument, ...] = ()  # that make no object, as something is wrong with their YAML or their shape
+    findings: tuple[Finding, ...] = ()
+    files: dict[str, SourceFile] = field(default_factory=dict)  # by name, with those of bases
+    root: Path | None = None  # the file or directory that was named
+    is_part: bool = False  # one file was named that lies among others
+
+    @property
+    def version(self) -> str:
+        """The Ganeti release of the policy, one of `VERSIONS`."""
+        return release_of(self.cluster.ganeti_version if self.cluster else None) or DEFAULT_VERSION
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all that is meant for gpolicy could be read. A file of other programs is an error, and hides none."""
+        foreign = {name for name, file in self.files.items() if file.is_foreign}
+        errors = (finding.span for finding in self.findings if finding.severity is Severity.ERROR)
+        return all(span is not None and span.file in foreign for span in errors)
+
+    @property
+    def owned(self) -> tuple[OwnedPrefix, ...]:
+        """All prefixes of tags that gpolicy may remove."""
+        return tuple(owned.value for rules in self.tag_rules for owned in rules.owns)
+
+    @property
+    def cluster_tags(self) -> tuple[Located[str], ...] | None:
+        """The desired tags of the cluster, or None if no document mentions them."""
+        own = self.cluster.tags if self.cluster else None
+        if own is None and not self.tag_rules:
+            return None
+        return (*(own or ()), *(tag for rules in self.tag_rules for tag in rules.tags))
+
+    @property
+    def objects(self) -> tuple[Declared, ...]:
+        """All documents about objects: cluster, groups, node sets."""
+        cluster = (self.cluster,) if self.cluster else ()
+        return (*cluster, *self.groups.values(), *self.node_sets)
+
+
+KINDS: Final = {each.metadata["name"]: Kind(each.name, **each.metadata) for each in fields(Policy) if each.metadata}
+"""The kinds of documents, in the order of messages and schemas."""
 
 KIND_NAMES: Final = tuple(KINDS)
 """For lookups by the kind of a document, which may be any value."""
+
+LEVELS: Final = {name: each.about.level for name, each in KINDS.items() if each.about is not None}
+"""The kinds of documents about objects, which have effective values; and the levels of these objects."""

@@ -18,8 +18,8 @@ from gpolicy.opening import real_path
 from gpolicy.policy import files, source_file
 from gpolicy.policy.conformance import conforms
 from gpolicy.policy.extending import Bases, Extender
-from gpolicy.policy.kinds import KINDS, OBJECTS, Guard
-from gpolicy.policy.model import ClusterPolicy, Declared, GroupPolicy, NodeSetPolicy, Policy
+from gpolicy.policy.kinds import KINDS, Guard, Policy
+from gpolicy.policy.model import ClusterPolicy, Declared, GroupPolicy, NodeSetPolicy
 from gpolicy.policy.scenario import Scenario
 from gpolicy.policy.source_file import SourceFile, YamlDocument
 from gpolicy.policy.yaml_reader import read_yaml
@@ -78,21 +78,17 @@ class _Loader:
         self._ranks: dict[str, tuple[int, int]] = {}
         """Of each file that was taken as a base: the later of several bases is greater, and the nearer one."""
         self._compared = 0  # names that were compared with unknown ones
-        self._objects: list[Declared] = []
-        self._made: dict[str, list[Any]] = {}
-        self._here = Bases((), ())
+        self._documents = tuple(document for file in self._files.files.values() for document in file.documents)
+        self._objects, self._made = read_documents(self._documents, self._findings, self._broken)
+        self._here = Bases(self._objects, self._broken)
         self._separate = False
         """Whether the files are most likely those of several clusters."""
 
     def policy(self, paths: tuple[str, ...]) -> Policy:
-        documents = tuple(document for file in self._files.files.values() for document in file.documents)
-        self._made = read_documents(documents, self._findings, self._broken)
-        self._objects = self._made.pop(OBJECTS)
-        if paths and not self._findings and all(document.root is None for document in documents):
+        if paths and not self._findings and all(document.root is None for document in self._documents):
             hint = "write its documents (`gpolicy init` writes a first policy), or name another file"
             message = "the policy declares nothing: there is no document in it"
             self._findings.append(source_file.NOTHING_DECLARED.finding(message, Span(paths[0], 1, 1, 1, 1), hint=hint))
-        self._here = Bases(self._objects, self._broken)
         extender = Extender(self._find, self._unknown, self._findings.append)
         whole = [extender.extend(declared) for declared in self._objects]
         kept = [declared for declared in whole if not declared.template]
@@ -105,7 +101,7 @@ class _Loader:
             groups=self._by_name([declared for declared in kept if isinstance(declared, GroupPolicy)]),
             node_sets=tuple(self._by_name([item for item in kept if isinstance(item, NodeSetPolicy)]).values()),
             **{field: tuple(made) for field, made in self._made.items()},
-            documents=documents,
+            documents=self._documents,
             broken=tuple(self._broken),
             findings=tuple(sorted(self._findings, key=Finding.sort_key)),
             files=self._files.files,
@@ -267,25 +263,22 @@ class _Loader:
         self._files.files[base.file.name] = base.file
         top, depth = self._ranks.get(declared.document.file, (len(self._ranks), 0))
         self._ranks[base.file.name] = (top, depth - 1)
-        here, there = (
-            {item.name for item in objects if isinstance(item, GroupPolicy)}
-            for objects in (self._objects, base.made[OBJECTS])
-        )
-        for kind in (kind for kind in KINDS.values() if kind.field in self._made):
+        alone = {item.name for item in base.objects if isinstance(item, GroupPolicy)} - self._here.names(GroupPolicy)
+        for kind in (kind for kind in KINDS.values() if kind.about is None):
             made, others = self._made[kind.field], base.made[kind.field]  # who extends a document takes these as well
             if not kind.is_named:
                 made.extend(others)
                 continue
             known = {item.name.value: (place, item) for place, item in enumerate(made)}
             for item in others:
-                if item.group and item.group.value in there - here:
+                if item.group and item.group.value in alone:
                     continue
                 place, other = known.get(item.name.value, (len(made), None))
                 if other is None:
                     made.append(item)
                 elif other.name.span.file in self._ranks:
                     made[place] = self._later(declared, name, other, item)
-        return base.made[OBJECTS]
+        return base.objects
 
     def _later(self, declared: Declared, name: Located[str], known: _Given, other: _Given) -> _Given:
         """Return which of two guards or tests of one name holds, as for values: of a later base, or of a nearer one."""
@@ -308,6 +301,7 @@ class _BaseFile:
     """A file that documents of other files extend: what others may take from it, and what is wrong with it."""
 
     file: SourceFile
+    objects: list[Declared]
     made: dict[str, list[Any]]
     findings: list[Finding]
     broken: list[YamlDocument]
@@ -317,14 +311,15 @@ class _BaseFile:
 def _base_file(name: str, text: str) -> _BaseFile:
     file = read_yaml(text, name)
     findings, broken = [*file.findings], [file.unfinished] if file.unfinished else []
-    return _BaseFile(file, read_documents(file.documents, findings, broken), findings, broken)
+    return _BaseFile(file, *read_documents(file.documents, findings, broken), findings, broken)
 
 
 def read_documents(
     documents: Iterable[YamlDocument], findings: list[Finding], broken: list[YamlDocument]
-) -> dict[str, list[Any]]:
-    """Return what documents declare, by the fields of a policy; add to the findings and to the broken documents."""
-    made: dict[str, list[Any]] = {kind.field: [] for kind in KINDS.values()}
+) -> tuple[list[Declared], dict[str, list[Any]]]:
+    """Return the objects of documents, and by field what the others declare; add findings and broken documents."""
+    objects: list[Declared] = []
+    made: dict[str, list[Any]] = {kind.field: [] for kind in KINDS.values() if kind.about is None}
     for document in documents:
         if document.root is None:  # an empty document between two ---
             continue
@@ -335,8 +330,8 @@ def read_documents(
             broken.append(document)
         else:
             kind = KINDS[document.root["kind"]]
-            made[kind.field] += kind.read(document, findings.append)
-    return made
+            made.get(kind.field, objects).extend(kind.read(document, findings.append))
+    return objects, made
 
 
 def _beside(declared: Declared, file: str) -> Path:

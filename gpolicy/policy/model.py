@@ -1,4 +1,4 @@
-"""The policy as a model: objects with declared leaves and their places; names and patterns of nodes.
+"""The objects of a policy, with declared leaves and their places; names and patterns of nodes.
 
 A leaf has one of three states: *unmanaged* (there is no leaf: never touched),
 *inherit* (`INHERIT`: the own value is removed, so that the object follows the level above) and *explicit* (a value,
@@ -15,22 +15,11 @@ from enum import Enum
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from itertools import islice, product
-from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
+from typing import Any, ClassVar, Final, cast
 
-from gpolicy.findings import Finding, Located, Severity, Span
-from gpolicy.ganeti.releases import DEFAULT_VERSION, release_of
+from gpolicy.findings import Located, Span
 from gpolicy.ganeti.vocabulary import Level, Path, Value
-from gpolicy.policy.source_file import Pointer, SourceFile, YamlDocument
-
-if TYPE_CHECKING:
-    import pathlib
-
-    from gpolicy.policy.kinds import Guard, HouseRule
-    from gpolicy.policy.scenario import Scenario
-
-
-LEVELS: Final = {"Cluster": Level.CLUSTER, "NodeGroup": Level.GROUP, "NodeSet": Level.NODE}
-"""The kinds of documents about objects, which have effective values."""
+from gpolicy.policy.source_file import Pointer, YamlDocument
 
 RULES: Final[dict[str, tuple[str, ...]]] = {
     "iextags": ("exclusion",),
@@ -217,74 +206,6 @@ class TagRulesPolicy:
     def tags(self) -> tuple[Located[str], ...]:
         """The tags of all items."""
         return tuple(self.by_place.values())
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Waiver:
-    """A finding that is accepted for a time. `until` is the last day, YYYY-MM-DD."""
-
-    rule: str
-    where: str
-    reason: str
-    until: str
-    span: Span
-    document: YamlDocument
-    pointer: Pointer
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Policy:
-    """The content of all documents of a policy, and the findings about their shape.
-
-    With a finding of severity error the model is incomplete: usable for more checks, but not for a plan.
-    """
-
-    paths: tuple[str, ...]
-    cluster: ClusterPolicy | None = None
-    groups: dict[str, GroupPolicy] = field(default_factory=dict)
-    node_sets: tuple[NodeSetPolicy, ...] = ()
-    tag_rules: tuple[TagRulesPolicy, ...] = ()
-    guards: tuple[Guard, ...] = ()
-    scenarios: tuple[Scenario, ...] = ()
-    house_rules: tuple[HouseRule, ...] = ()  # with those of bases
-    waivers: tuple[Waiver, ...] = ()
-    documents: tuple[YamlDocument, ...] = ()
-    broken: tuple[YamlDocument, ...] = ()  # that make no object, as something is wrong with their YAML or their shape
-    findings: tuple[Finding, ...] = ()
-    files: dict[str, SourceFile] = field(default_factory=dict)  # by name, with those of bases
-    root: pathlib.Path | None = None  # the file or directory that was named
-    is_part: bool = False  # one file was named that lies among others
-
-    @property
-    def version(self) -> str:
-        """The Ganeti release of the policy, one of `VERSIONS`."""
-        return release_of(self.cluster.ganeti_version if self.cluster else None) or DEFAULT_VERSION
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether all that is meant for gpolicy could be read. A file of other programs is an error, and hides none."""
-        foreign = {name for name, file in self.files.items() if file.is_foreign}
-        errors = (finding.span for finding in self.findings if finding.severity is Severity.ERROR)
-        return all(span is not None and span.file in foreign for span in errors)
-
-    @property
-    def owned(self) -> tuple[OwnedPrefix, ...]:
-        """All prefixes of tags that gpolicy may remove."""
-        return tuple(owned.value for rules in self.tag_rules for owned in rules.owns)
-
-    @property
-    def cluster_tags(self) -> tuple[Located[str], ...] | None:
-        """The desired tags of the cluster, or None if no document mentions them."""
-        own = self.cluster.tags if self.cluster else None
-        if own is None and not self.tag_rules:
-            return None
-        return (*(own or ()), *(tag for rules in self.tag_rules for tag in rules.tags))
-
-    @property
-    def objects(self) -> tuple[Declared, ...]:
-        """All documents about objects: cluster, groups, node sets."""
-        cluster = (self.cluster,) if self.cluster else ()
-        return (*cluster, *self.groups.values(), *self.node_sets)
 
 
 def promised_nodes(group: GroupPolicy) -> tuple[str, ...] | None:

@@ -15,16 +15,14 @@ from gpolicy.data import read_data
 from gpolicy.ganeti import vocabulary
 from gpolicy.ganeti.parameters import as_word
 from gpolicy.ganeti.releases import VERSIONS
-from gpolicy.ganeti.vocabulary import Level, Parameter
 from gpolicy.policy import conformance
-from gpolicy.policy.conformance import INHERIT, Schema, pattern_words, schema_of
 from gpolicy.printable import listed
 from gpolicy.reference.keys import ITEM, NAME, SETTINGS, DocumentKey, policy_keys, settings_keys
 
 WIDTH: Final = 100
 """Columns that text fills."""
 _PATTERNS: Final = {
-    **{pattern: words.type for pattern, words in pattern_words().items()},
+    **{pattern: words.type for pattern, words in conformance.pattern_words().items()},
     conformance.TAG_PATTERN: "tag",
     **vocabulary.FORMS,
     vocabulary.PATH: "path",
@@ -126,7 +124,7 @@ def _several(words: str) -> str:
     return str(_TEXTS["plurals"].get(words, words))
 
 
-def type_words(schema: Schema, named: Named = str) -> str:
+def type_words(schema: conformance.Schema, named: Named = str) -> str:
     """Return the type that a schema describes; `named` words the references in it."""
     if "$ref" in schema:
         return named(schema["$ref"].rpartition("/")[2])
@@ -138,7 +136,7 @@ def type_words(schema: Schema, named: Named = str) -> str:
         return listed([f"`{as_word(word)}`" if word != "" else 'empty (`""`)' for word in schema["enum"]], "or")
     branches = [branch for key in ("anyOf", "oneOf", "allOf") for branch in schema.get(key, ())]
     if branches and "type" not in schema and not all("required" in branch and len(branch) == 1 for branch in branches):
-        kinds = [branch for branch in branches if branch.get("const") != INHERIT and "if" not in branch]
+        kinds = [branch for branch in branches if branch.get("const") != conformance.INHERIT and "if" not in branch]
         patterns = {str(_PATTERNS[branch["pattern"]]) for branch in kinds if branch.get("pattern") in _PATTERNS}
         if patterns & {"size", "rate", "range of user IDs"}:  # a bare number means one, too
             kinds = [branch for branch in kinds if branch.get("type") != "integer"]
@@ -146,7 +144,7 @@ def type_words(schema: Schema, named: Named = str) -> str:
     return _of_type(schema, named)
 
 
-def _of_type(schema: Schema, named: Named) -> str:
+def _of_type(schema: conformance.Schema, named: Named) -> str:
     kind = schema.get("type")
     if isinstance(kind, list):
         return listed([_of_type({**schema, "type": one}, named) for one in kind], "or")
@@ -166,7 +164,7 @@ def _of_type(schema: Schema, named: Named) -> str:
     return f"{_TEXTS['types'][kind]}{_bounds(schema)}"
 
 
-def _bounds(schema: Schema) -> str:
+def _bounds(schema: conformance.Schema) -> str:
     low, high = schema.get("minimum"), schema.get("maximum")
     if "exclusiveMinimum" in schema:
         return f" above {schema['exclusiveMinimum']}, at most {high:,}"
@@ -182,7 +180,7 @@ def example_value(key: DocumentKey) -> Any:
     parameter = key.parameter
     if parameter is not None:
         if parameter.path == ("ipolicy", "minmax"):
-            pair = schema_of("Cluster")["properties"]["ipolicy"]["properties"]["minmax"]["items"]
+            pair = conformance.schema_of("Cluster")["properties"]["ipolicy"]["properties"]["minmax"]["items"]
             return [yaml.safe_load(conformance.filled(pair["defaultSnippets"][0]["bodyText"]))]
         shown = parameter.example if parameter.example is not None else parameter.default
         if isinstance(shown, bool):
@@ -192,7 +190,7 @@ def example_value(key: DocumentKey) -> Any:
     return named if named is not None and _has_form(key.schema, named) else _of_form(key.schema)
 
 
-def _has_form(schema: Schema, value: Any) -> bool:
+def _has_form(schema: conformance.Schema, value: Any) -> bool:
     """Return whether the value may have this form, or the first of its forms, as far as a look at its type says."""
     first = next(iter(schema.get("anyOf", ())), schema)
     names = {bool: "boolean", int: "integer", str: "string", list: "array", dict: "object"}
@@ -201,7 +199,7 @@ def _has_form(schema: Schema, value: Any) -> bool:
     return names[type(value)] == first.get("type") or (schema.get("enum", ()) != () and value in schema["enum"])
 
 
-def _of_form(schema: Schema) -> Any:
+def _of_form(schema: conformance.Schema) -> Any:
     if schema.get("$ref") == "#/definitions/valueSchema":
         return {"maximum": 4}
     if "const" in schema:
@@ -223,7 +221,7 @@ def _of_form(schema: Schema) -> Any:
             item = _of_form(below) if isinstance(below, dict) else None
             return None if item is None else {"medium": item}
         case "string":
-            words = pattern_words().get(schema.get("pattern", ""))
+            words = conformance.pattern_words().get(schema.get("pattern", ""))
             return words.example if words else next(iter(schema.get("examples", ())), "gold")
     return None
 
@@ -267,7 +265,7 @@ def key_blocks(places: tuple[DocumentKey, ...]) -> Iterator[PageBlock]:
         yield PageListing(example_listing(key), "yaml")
 
 
-def parameter_facts(parameter: Parameter | None) -> list[tuple[str, str]]:
+def parameter_facts(parameter: vocabulary.Parameter | None) -> list[tuple[str, str]]:
     """Return what Ganeti knows of a parameter, as names and values."""
     if parameter is None:
         return []
@@ -275,7 +273,7 @@ def parameter_facts(parameter: Parameter | None) -> list[tuple[str, str]]:
         ("unit", parameter.unit),
         ("default", default_words(parameter)),
         ("sensible", f"{parameter.sensible.words}: {parameter.sensible.why}" if parameter.sensible else ""),
-        ("set on", ", ".join(level for level in Level if level in parameter.levels)),
+        ("set on", ", ".join(level for level in vocabulary.Level if level in parameter.levels)),
         ("takes effect", parameter.takes_effect),
         ("Ganeti", releases(parameter)),
         ("security", f"{parameter.reach[0].upper()}{parameter.reach[1:]}." if parameter.reach else ""),
@@ -283,7 +281,7 @@ def parameter_facts(parameter: Parameter | None) -> list[tuple[str, str]]:
     return [(name, str(value)) for name, value in facts if value]
 
 
-def default_words(parameter: Parameter) -> str:
+def default_words(parameter: vocabulary.Parameter) -> str:
     """Return Ganeti's default; nothing where it is empty, or chosen when the cluster is made."""
     if parameter.path == ("ipolicy", "minmax") or parameter.default in (None, "", [], {}):
         return ""
@@ -291,7 +289,7 @@ def default_words(parameter: Parameter) -> str:
     return f"{flow(parameter.default)}{newer}"
 
 
-def releases(parameter: Parameter) -> str:
+def releases(parameter: vocabulary.Parameter) -> str:
     """Return the releases of Ganeti that know a parameter."""
     if not parameter.since and not parameter.until:
         return f"{VERSIONS[0]} to {VERSIONS[-1]}"
@@ -310,7 +308,7 @@ def kind_blocks(kind: str) -> Iterator[PageBlock]:
 
 def kind_summary(kind: str) -> str:
     """Return what a kind of document is for."""
-    return str(schema_of(kind)["description"])
+    return str(conformance.schema_of(kind)["description"])
 
 
 def _below(key: DocumentKey) -> Iterator[DocumentKey]:

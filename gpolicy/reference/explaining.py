@@ -16,8 +16,8 @@ from gpolicy.errors import RequestError
 from gpolicy.findings import RuleInfo
 from gpolicy.ganeti.vocabulary import MINMAX
 from gpolicy.guessing import closest
-from gpolicy.policy.kinds import BUILT_IN, KINDS, Guard, HouseRule
-from gpolicy.policy.model import Declared, Leaf, Policy
+from gpolicy.policy.kinds import BUILT_IN, KINDS, Guard, HouseRule, Policy
+from gpolicy.policy.model import Declared, Leaf
 from gpolicy.reference import blocks
 from gpolicy.reference.blocks import Heading, PageBlock, PageListing, PageTable, plain
 from gpolicy.reference.keys import ITEM, NAME, SETTINGS, DocumentKey, all_keys

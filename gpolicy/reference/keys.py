@@ -10,8 +10,7 @@ from gpolicy.data import data_directory
 from gpolicy.ganeti.parameters import parameter_at
 from gpolicy.ganeti.vocabulary import Parameter
 from gpolicy.policy.conformance import Schema, schema_of
-from gpolicy.policy.kinds import KINDS
-from gpolicy.policy.model import LEVELS
+from gpolicy.policy.kinds import KINDS, LEVELS
 
 ITEM: Final = "[]"
 """In a path: each item of a list."""

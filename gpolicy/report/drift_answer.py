@@ -12,7 +12,7 @@ from gpolicy.findings import Finding, Span
 from gpolicy.ganeti.vocabulary import MINMAX
 from gpolicy.json_values import LENGTH, TEXTS, Document, Key, Maybe, Shape, version_key
 from gpolicy.plan.changes import MEMBERSHIP, NAME, TAGS, ChangeAction, NotCompared, words
-from gpolicy.policy.model import Waiver
+from gpolicy.policy.kinds import Waiver
 from gpolicy.policy.source_file import Files
 from gpolicy.printable import Tone, count
 from gpolicy.report.answer import Answer, Entries, Entry, Figure, Findings, Line, Section, Style, Weight

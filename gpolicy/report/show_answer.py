@@ -7,7 +7,7 @@ from gpolicy.ganeti.amounts import format_size
 from gpolicy.ganeti.parameters import parameter_at
 from gpolicy.ganeti.vocabulary import MINMAX, SPEC_PARAMETERS, Path, Value
 from gpolicy.json_values import ANYTHING, PLACE, Document, Key, Maybe, Shape, version_key
-from gpolicy.policy.model import LEVELS
+from gpolicy.policy.kinds import LEVELS
 from gpolicy.printable import count
 from gpolicy.report.answer import Answer, Cell, Entries, Entry, Name, Section, Table
 from gpolicy.show.effective_policy import Declaration, EffectiveObject, EffectivePolicy, EffectiveValue, Origin

@@ -24,7 +24,8 @@ from gpolicy.findings import AMBIGUOUS, NO_PLAN, Finding, Located, Related, Span
 from gpolicy.ganeti.vocabulary import ENABLED_HYPERVISORS, MINMAX, Level, Path, Values
 from gpolicy.guessing import MOST_GUESSES, MOST_KNOWN, closest, is_one_slip, name_meant
 from gpolicy.policy import model
-from gpolicy.policy.model import ClusterPolicy, Declared, GroupPolicy, Leaf, Leaves, NodeSetPolicy, Policy
+from gpolicy.policy.kinds import Policy
+from gpolicy.policy.model import ClusterPolicy, Declared, GroupPolicy, Leaf, Leaves, NodeSetPolicy
 
 _Claim = tuple[str, Located[str]]  # the name of a group, and what of its list matches a node
 _LETTERS = re.compile(r"[^\d.]*+")

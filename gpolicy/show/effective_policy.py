@@ -19,7 +19,8 @@ from gpolicy.cluster.terms import STATES
 from gpolicy.findings import Located, Span, values_of
 from gpolicy.ganeti.parameters import INHERITED_FAMILIES, fill, position
 from gpolicy.ganeti.vocabulary import Level, Path, Value, Values
-from gpolicy.policy.model import INHERIT, Declared, GroupPolicy, Leaf, NodeSetPolicy, Policy
+from gpolicy.policy.kinds import Policy
+from gpolicy.policy.model import INHERIT, Declared, GroupPolicy, Leaf, NodeSetPolicy
 
 
 class Declaration(StrEnum):

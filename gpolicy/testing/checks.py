@@ -26,7 +26,7 @@ from gpolicy.findings import Located
 from gpolicy.ganeti.amounts import exact_size
 from gpolicy.ganeti.parameters import fill
 from gpolicy.ganeti.vocabulary import MINMAX, Level
-from gpolicy.policy.model import Policy
+from gpolicy.policy.kinds import Policy
 from gpolicy.policy.scenario import CapacityQuestion, Expectation, Scenario, Sizes
 from gpolicy.printable import count
 from gpolicy.progress import silent

@@ -15,7 +15,7 @@ from gpolicy.cluster.state import ClusterState, LiveDisk, LiveInstance, LiveNode
 from gpolicy.cluster.terms import SpindleFault, spindle_refusal
 from gpolicy.errors import GpolicyError
 from gpolicy.findings import Located, Span
-from gpolicy.policy.model import Policy
+from gpolicy.policy.kinds import Policy
 from gpolicy.policy.scenario import Action, Existing, Expectation, Sizes
 from gpolicy.resolve.desired import pair_names
 from gpolicy.what_if.load import with_all

@@ -32,8 +32,9 @@ from gpolicy.plan.changes import MEMBERSHIP
 from gpolicy.plan.diff import diff
 from gpolicy.plan.sides import before_and_after, planned_sides
 from gpolicy.policy.files import boundary
+from gpolicy.policy.kinds import Policy
 from gpolicy.policy.loading import LARGEST_SNAPSHOT
-from gpolicy.policy.model import GroupPolicy, Policy, promised_nodes
+from gpolicy.policy.model import GroupPolicy, promised_nodes
 from gpolicy.policy.scenario import Action, Machine, Scenario, SimulatedGroup, SimulatedNode, Stage, StageEdit
 from gpolicy.printable import count
 from gpolicy.resolve.desired import pair_names, promise_of, terms_of

@@ -13,7 +13,7 @@ from gpolicy.plan.built_in_guards import check_allowed
 from gpolicy.plan.part import WHOLE, Part
 from gpolicy.plan.plan import Plan, bare_plan, make_plan
 from gpolicy.plan.sides import Sides, projected
-from gpolicy.policy.model import Policy
+from gpolicy.policy.kinds import Policy
 from gpolicy.progress import Working, quietly
 from gpolicy.resolve.desired import besides_other_cluster, pair_names
 from gpolicy.use_cases.questions import CheckedPolicy

@@ -18,7 +18,7 @@ from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import NO_LIMITS, Limits, limited
 from gpolicy.errors import ExitCode, GpolicyError, RequestError
 from gpolicy.findings import Accepted, Finding, Severity
-from gpolicy.policy.model import Policy
+from gpolicy.policy.kinds import Policy
 from gpolicy.policy.source_file import Files
 from gpolicy.printable import count
 from gpolicy.progress import Working, quietly

@@ -26,7 +26,6 @@ from gpolicy.ganeti.amounts import exact_size, parse_size
 from gpolicy.guessing import did_you_mean, did_you_mean_one_of
 from gpolicy.printable import count, some
 from gpolicy.what_if import load
-from gpolicy.what_if.load import UPGRADES, Amount
 
 MOST_NODES: Final = 1000
 """Nodes that one supposition may add."""
@@ -62,7 +61,7 @@ class SupposedUpgrade:
     """Other amounts of memory, disk, CPUs or physical volumes in nodes."""
 
     nodes: str
-    amounts: Mapping[str, Amount]
+    amounts: Mapping[str, load.Amount]
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,25 +142,26 @@ def read_upgrade(text: str) -> SupposedUpgrade:
     if not words or "=" in nodes:
         hint = "write NODE,... memory=+64G disk=4T cpus=32 pvs=+1"
         raise ArgumentError(f"upgrade {text!r} cannot be read", hint=hint)
-    amounts: dict[str, Amount] = {}
+    amounts: dict[str, load.Amount] = {}
     for word in words:
         key, _, value = word.partition("=")
-        if key not in UPGRADES:
-            raise ArgumentError(f"upgrade: unknown {key!r}", hint=did_you_mean_one_of(key, "upgrades", (*UPGRADES,)))
+        if key not in load.UPGRADES:
+            hint = did_you_mean_one_of(key, "upgrades", (*load.UPGRADES,))
+            raise ArgumentError(f"upgrade: unknown {key!r}", hint=hint)
         if key in amounts:
             raise ArgumentError(f"upgrade: {key} is given twice")
         amounts[key] = _amount(key, value)
     return SupposedUpgrade(nodes, amounts)
 
 
-def _amount(key: str, text: str) -> Amount:
+def _amount(key: str, text: str) -> load.Amount:
     more, number = text.startswith("+"), text.removeprefix("+")
     if key in ("cpus", "pvs"):
         if not re.fullmatch("[0-9]{1,6}", number, re.ASCII):
             raise ArgumentError(f"upgrade: {key}={text}: not a whole number of at most six digits")
-        return Amount(int(number), more)
+        return load.Amount(int(number), more)
     try:
-        return Amount(parse_size(number), more)
+        return load.Amount(parse_size(number), more)
     except ValueError as error:
         raise ArgumentError(f"upgrade: {key}={text}: {error}") from None
 

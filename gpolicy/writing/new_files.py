@@ -23,7 +23,7 @@ from gpolicy.data import data_directory
 from gpolicy.errors import GpolicyError, RequestError
 from gpolicy.guessing import did_you_mean_one_of
 from gpolicy.policy.files import boundary
-from gpolicy.policy.model import Policy
+from gpolicy.policy.kinds import Policy
 from gpolicy.policy.yaml_reader import MAX_BYTES
 from gpolicy.writing.documents import SCHEMA_FILE, led_to, schema_for
 from gpolicy.writing.yaml_text import scalar

@@ -19,9 +19,9 @@ from gpolicy.ganeti.amounts import KIB_PER_SECOND, format_size
 from gpolicy.ganeti.expressible import InexpressibleError, checked
 from gpolicy.ganeti.parameters import canonical, parameter_at, position, unflatten
 from gpolicy.ganeti.vocabulary import SPEC_SIZES, TAG_FAMILIES, Level, Parameter, Path, Type, Value, Values
-from gpolicy.policy.kinds import OBJECTS
+from gpolicy.policy.kinds import LEVELS
 from gpolicy.policy.loading import read_documents
-from gpolicy.policy.model import LEVELS, RULES, Declared
+from gpolicy.policy.model import RULES, Declared
 from gpolicy.policy.yaml_reader import read_yaml, resolve
 
 Scalar = bool | int | float | str | None
@@ -253,7 +253,7 @@ def _load(level: Level, lines: list[str]) -> Declared | str:
     """Return the object of a document with these lines, or the first error."""
     reading = read_yaml("\n".join(["gpolicy: v1", f"kind: {_KINDS[level]}", *lines, ""]), "adopted")
     findings = [*reading.findings]
-    declared: list[Declared] = read_documents(reading.documents, findings, [])[OBJECTS]
+    declared, _ = read_documents(reading.documents, findings, [])
     if findings:
         return findings[0].message
     return declared[0] if len(declared) == 1 else "it is not a YAML document"

@@ -213,13 +213,13 @@ def _own_attribute(kind: Any, name: str) -> tuple[Any, str]:
         found = eval(written, vars(sys.modules[base.__module__])) if isinstance(written, str) else written  # noqa: S307
         if get_args(kind) and getattr(found, "__parameters__", ()):
             found = found[get_args(kind)]
-        return found, _first_words(function.__doc__ or "" if function else _docstrings(base).get(name, ""))
+        return found, _first_words(function.__doc__ or "") if function else attribute_texts(base).get(name, "")
     raise AttributeError(f"{kind} has no attribute {name}")
 
 
 @cache
-def _docstrings(kind: type) -> dict[str, str]:
-    """Return the docstrings of the attributes of a class."""
+def attribute_texts(kind: type) -> dict[str, str]:
+    """Return what the docstrings of the attributes of a class say, in one line each."""
     try:
         (node,) = ast.parse(inspect.getsource(kind)).body
     except OSError:
@@ -231,7 +231,7 @@ def _documented(node: Any) -> Iterator[tuple[str, str]]:
     for statement, following in pairwise(node.body):
         match statement, following:
             case ast.AnnAssign(target=ast.Name(name)), ast.Expr(value=ast.Constant(str(text))):
-                yield name, text
+                yield name, _first_words(text)
 
 
 def _first_words(docstring: str) -> str:

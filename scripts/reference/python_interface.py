@@ -33,6 +33,8 @@ _OF_OTHERS = (
 )
 _ANSWERS = ("gpolicy.analysis.capacity", "gpolicy.impact.capacity_change", "gpolicy.plan.changes")
 """Modules of values whose own fields are read, too: what fits, and what a plan changes."""
+_FIELDS = ("field", "kind")
+"""Functions whose calls declare a field; their keywords are those of `dataclasses.field`."""
 _LONGEST = 100  # characters of a signature in one line; half of that for a default
 
 
@@ -152,7 +154,7 @@ def _field_line(item: type, name: str) -> str:
     """Return a field of a dataclass with its type and default."""
     line, module = _field(item, name)
     default = line.value
-    if not isinstance(default, ast.Call) or ast.unparse(default.func).rpartition(".")[2] != "field":
+    if not isinstance(default, ast.Call) or ast.unparse(default.func).rpartition(".")[2] not in _FIELDS:
         return f"{name}: {_short(ast.unparse(line.annotation))}{_default(default, module)}"
     words = {word.arg: word.value for word in default.keywords}
     text = _default(words.get("default"), module)

@@ -13,7 +13,8 @@ from typing import Final
 from gpolicy.ganeti.releases import POINT_RELEASE, VERSIONS
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS, SPEC_SIZES, Level
 from gpolicy.policy.conformance import WHOLE, Schema, file_name
-from gpolicy.policy.kinds import KINDS, Measure
+from gpolicy.policy.kinds import KINDS, Measure, Policy
+from scripts.reference.output_schemas import attribute_texts
 from scripts.schemas.editing import for_editors
 from scripts.schemas.parameters import (
     NAME,
@@ -43,10 +44,9 @@ _VERSION_KEY: Final[Schema] = {"const": "v1", "description": "The version of the
 
 
 @dataclass(frozen=True, slots=True)
-class _KindSchema:
-    """The schema of a kind of document: its own keys, and the `body` that editors offer below `kind:`."""
+class _OwnKeys:
+    """The keys of a kind of document below `kind:`, and the `body` that editors offer there."""
 
-    description: str
     properties: Callable[[], Schema]
     body: str
     required: tuple[str, ...] = ()
@@ -66,8 +66,8 @@ def _any_kind() -> Schema:
         condition = {"properties": {"kind": {"const": kind}}, "required": ["kind"]}
         rules.append({"if": condition, "then": {"$ref": file_name(kind)}})
     whole = [
-        {"label": kind, "description": of.description, "bodyText": f"{_head(kind)}{of.body}"}
-        for kind, of in _KINDS.items()
+        {"label": kind, "description": _description(kind), "bodyText": f"{_head(kind)}{OWN_KEYS[kind].body}"}
+        for kind in KINDS
     ]
     rules.append({"if": {"required": ["kind"]}, "else": {"defaultSnippets": whole}})
     return {
@@ -78,7 +78,7 @@ def _any_kind() -> Schema:
             "gpolicy": _VERSION_KEY,
             "kind": {
                 "enum": list(KINDS),
-                "enumDescriptions": [_KINDS[kind].description for kind in KINDS],
+                "enumDescriptions": list(map(_description, KINDS)),
                 "description": "What this document describes.",
             },
         },
@@ -87,20 +87,25 @@ def _any_kind() -> Schema:
     }
 
 
+def _description(kind: str) -> str:
+    """Return what the docstring of the field that declares a kind says."""
+    return attribute_texts(Policy)[KINDS[kind].field]
+
+
 def _head(kind: str) -> str:
     return f"gpolicy: v1\nkind: {kind}\n"
 
 
 def _document(kind: str) -> Schema:
-    of = _KINDS[kind]
+    of = OWN_KEYS[kind]
     schema: Schema = {
         "$schema": DRAFT,
         "title": f"gpolicy {kind}",
-        "description": of.description,
+        "description": _description(kind),
         "type": "object",
         "properties": {
             "gpolicy": _VERSION_KEY,
-            "kind": {"const": kind, "description": of.description},
+            "kind": {"const": kind, "description": _description(kind)},
             "description": {"type": "string", "description": "For people; gpolicy does not read it."},
             **of.properties(),
         },
@@ -280,51 +285,43 @@ def _waiver() -> Schema:
     }
 
 
-_KINDS: Final = {
-    "Cluster": _KindSchema(
-        "What the cluster itself should be.",
+OWN_KEYS: Final = {
+    "Cluster": _OwnKeys(
         _cluster,
         'name: ${1:cluster.example.org}\nganeti_version: "${2:3.0}"\nenabled_disk_templates: [${3:drbd, plain}]\n',
         required=("name",),
     ),
-    "NodeGroup": _KindSchema(
-        "What a node group should be. What is not written is not touched.",
+    "NodeGroup": _OwnKeys(
         _node_group,
         "name: ${1:default}\nalloc_policy: ${2:preferred}\n",
         required=("name",),
     ),
-    "NodeSet": _KindSchema(
-        "Node parameters and tags of some nodes. A name wins over a glob, a glob over a group.",
+    "NodeSet": _OwnKeys(
         _node_set,
         'name: ${1:workers}\nnodes: ["${2:node*.example.org}"]\n',
         required=("name",),
     ),
-    "TagRules": _KindSchema(
-        "Rules that htools reads from tags, in plain words.",
+    "TagRules": _OwnKeys(
         tag_rule_properties,
         "owns: [${1:iextags}]\nexclusion: [${2:service}]\n",
     ),
-    "Guards": _KindSchema(
-        "What a change may cost. A plan that costs more is shown, and not applied.",
+    "Guards": _OwnKeys(
         _guards,
         "guards:\n  - name: ${1:no-shrink}\n    capacity_loss: {at_most: ${2:10%}}\n",
         required=("guards",),
     ),
-    "Test": _KindSchema(
-        "Scenarios with expected outcomes.",
+    "Test": _OwnKeys(
         _test,
         "tests:\n  - name: ${1:one more fits}\n    place: {spec: ${2:medium}}\n    expect: {refused: ${3:false}}\n",
         required=("tests",),
     ),
-    "Rule": _KindSchema(
-        "A house rule: what must hold of the effective values of some objects. `gpolicy check` finds what breaks it.",
+    "Rule": _OwnKeys(
         rule_properties,
         'name: ${1:dedicated-cpus}\nfor: {kind: ${2:NodeGroup}, names: ["${3:gold*}"]}\nschema:\n  properties:\n'
         "    ${4:ipolicy.vcpu-ratio}: {maximum: ${5:1}}\nmessage: ${6:gold is sold with dedicated CPUs}\n",
         required=("name", "for", "schema", "message"),
     ),
-    "Waiver": _KindSchema(
-        "Findings that are known and accepted for a time.",
+    "Waiver": _OwnKeys(
         _waiver,
         "waivers:\n  - rule: ${1:spec-overlap}\n    where: ${2:group/default}\n    reason: ${3:why}\n"
         "    until: ${4:YYYY-MM-DD}\n",

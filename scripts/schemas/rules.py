@@ -7,7 +7,8 @@ from typing import Final
 from gpolicy.findings import Severity
 from gpolicy.ganeti.vocabulary import TAG_FAMILIES
 from gpolicy.policy.conformance import Schema
-from gpolicy.policy.model import LEVELS, RULE_NAME
+from gpolicy.policy.kinds import LEVELS
+from gpolicy.policy.model import RULE_NAME
 from scripts.schemas.parameters import NAME, SHAPE, closed, described, list_of, name_of, object_of
 
 _PREFIX: Final[Schema] = {"type": "string", "pattern": "^[A-Za-z0-9_.+*/:@-]{1,100}$"}

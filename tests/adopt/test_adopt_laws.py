@@ -18,8 +18,9 @@ from gpolicy.ganeti.releases import DEFAULT_VERSION, release_of
 from gpolicy.ganeti.vocabulary import Level, Path as ValuePath, Value
 from gpolicy.impact.declared_guards import verdicts_on
 from gpolicy.plan.sides import planned_sides
+from gpolicy.policy.kinds import Policy
 from gpolicy.policy.loading import load_policy
-from gpolicy.policy.model import Leaves, Policy
+from gpolicy.policy.model import Leaves
 from gpolicy.policy.yaml_reader import read_yaml
 from gpolicy.writing.documents import SCHEMA_FILE
 from gpolicy.writing.yaml_text import YamlNode, comment_lines, entry

@@ -16,8 +16,8 @@ from gpolicy.forecast.telling import FORECAST
 from gpolicy.ganeti.parameters import fill
 from gpolicy.ganeti.vocabulary import Level, Path as ValuePath, Value, Values
 from gpolicy.plan.plan import Plan
+from gpolicy.policy.kinds import Policy
 from gpolicy.policy.loading import load_policy
-from gpolicy.policy.model import Policy
 from gpolicy.writing.new_files import write_files
 from tests.cli.command_line import gpolicy
 from tests.mistakes import find_mistakes

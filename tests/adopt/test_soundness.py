@@ -16,8 +16,8 @@ from gpolicy.cluster.state_files import read_snapshot
 from gpolicy.forecast.telling import FORECAST
 from gpolicy.impact.declared_guards import verdicts_on
 from gpolicy.plan.sides import planned_sides
+from gpolicy.policy.kinds import Policy
 from gpolicy.policy.loading import load_policy
-from gpolicy.policy.model import Policy
 from gpolicy.writing.documents import GUARDS_FILE
 from gpolicy.writing.new_files import write_files
 from tests.cli.command_line import ROOT, gpolicy

@@ -23,8 +23,8 @@ from gpolicy.impact.comparison import load_sides
 from gpolicy.impact.declared_guards import declared_verdicts, guard_impact
 from gpolicy.impact.impact import resource_model_change
 from gpolicy.plan.sides import Sides, planned_sides
+from gpolicy.policy.kinds import Policy
 from gpolicy.policy.loading import load_policy
-from gpolicy.policy.model import Policy
 from gpolicy.report.impact_sections import resource_model_section
 from gpolicy.resolve.desired import pair_names
 

@@ -34,7 +34,7 @@ from gpolicy.json_values import Shape
 from gpolicy.plan.plan import Plan
 from gpolicy.plan.plan_file import read_plan
 from gpolicy.plan.step import PlannedCommand, Procedure
-from gpolicy.policy.model import Policy
+from gpolicy.policy.kinds import Policy
 from gpolicy.printable import Tone
 from tests.apply.pretend_ganeti import Job, PretendGaneti
 from tests.plan.planned import make_plan, plan_text, policy_of

@@ -13,8 +13,8 @@ from gpolicy.checking.context import Context
 from gpolicy.checking.rule import Hit, Rule, When, information
 from gpolicy.checking.settings import DEFAULT
 from gpolicy.findings import Severity
+from gpolicy.policy.kinds import Policy
 from gpolicy.policy.loading import load_policy
-from gpolicy.policy.model import Policy
 from gpolicy.resolve.desired import resolve
 from tests.mistakes import find_mistakes
 from tests.rules.run_rules import TODAY, check, cluster, codes

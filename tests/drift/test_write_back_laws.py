@@ -16,8 +16,8 @@ from gpolicy.drift.write_back import WriteBack, write_back
 from gpolicy.findings import Severity
 from gpolicy.plan.changes import ChangeKey, key_of
 from gpolicy.plan.diff import diff
+from gpolicy.policy.kinds import Policy
 from gpolicy.policy.loading import load_policy
-from gpolicy.policy.model import Policy
 from tests.drift.test_comparing import TODAY
 from tests.laws import examples
 from tests.strategies import GeneratedPolicy, adopted, cluster_states, policies

@@ -21,8 +21,8 @@ from gpolicy.plan.changes import Change
 from gpolicy.plan.plan import Plan
 from gpolicy.plan.plan_json import plan_as_json
 from gpolicy.plan.step import Step
+from gpolicy.policy.kinds import Policy
 from gpolicy.policy.loading import load_policy
-from gpolicy.policy.model import Policy
 from tests.mistakes import find_mistakes
 from tests.strategies import base_cluster
 

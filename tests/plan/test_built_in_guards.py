@@ -11,8 +11,7 @@ from gpolicy.errors import RequestError
 from gpolicy.findings import Located, Span
 from gpolicy.ganeti.vocabulary import DEFAULT_MAX, DEFAULT_MIN, Level, Value, Values
 from gpolicy.plan.built_in_guards import GUARDS, OVERRIDABLE, check_allowed
-from gpolicy.policy.kinds import BUILT_IN, Guard, Measure
-from gpolicy.policy.model import Policy
+from gpolicy.policy.kinds import BUILT_IN, Guard, Measure, Policy
 from tests.plan.planned import cluster, failed, plan_for, recorded, with_node
 from tests.strategies import instance
 

@@ -15,7 +15,7 @@ from gpolicy.plan.changes import Change, key_of
 from gpolicy.plan.part import Part
 from gpolicy.plan.plan import Plan
 from gpolicy.plan.plan_file import read_plan
-from gpolicy.policy.model import Policy
+from gpolicy.policy.kinds import Policy
 from tests.plan.planned import cluster, make_plan, plan_text, policy_of
 from tests.plan.test_plan_laws import RISKS, carried_out, cases, law, loaded, plan_of
 from tests.strategies import GeneratedPolicy

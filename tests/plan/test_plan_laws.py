@@ -13,8 +13,8 @@ from gpolicy.cluster.state import ClusterState
 from gpolicy.ganeti.commands import Command
 from gpolicy.ganeti.vocabulary import DISK_STATE, HV_STATE, Path, Value, Values
 from gpolicy.plan.plan import Plan
+from gpolicy.policy.kinds import Policy
 from gpolicy.policy.loading import load_policy
-from gpolicy.policy.model import Policy
 from tests.ganeti.real_ganeti import needs_ganeti, real_ganeti
 from tests.laws import FEW
 from tests.plan.ganeti_model import ModelCluster, Tree, rapi_job, tools_job

@@ -8,8 +8,9 @@ import pytest
 from gpolicy.findings import Severity
 from gpolicy.ganeti.vocabulary import Value
 from gpolicy.policy.extending import MAX_DEPTH
+from gpolicy.policy.kinds import Policy
 from gpolicy.policy.loading import load_policy
-from gpolicy.policy.model import INHERIT, Policy
+from gpolicy.policy.model import INHERIT
 from scripts.schemas.documents import MOST_BASES
 from tests.mistakes import find_mistakes
 

@@ -13,9 +13,9 @@ from gpolicy.errors import InputError
 from gpolicy.findings import Severity
 from gpolicy.ganeti.amounts import MEMORY, format_size, parse_size
 from gpolicy.ganeti.vocabulary import Level
-from gpolicy.policy.kinds import KINDS
+from gpolicy.policy.kinds import KINDS, Policy
 from gpolicy.policy.loading import load_policy
-from gpolicy.policy.model import INHERIT, Policy
+from gpolicy.policy.model import INHERIT
 from tests.policy.mutated import DOCUMENTS
 
 CLUSTER = "gpolicy: v1\nkind: Cluster\nname: c.example.org\n"

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from gpolicy.findings import Finding, Located, Span
-from gpolicy.policy.kinds import Measure
+from gpolicy.policy.kinds import Measure, Policy
 from gpolicy.policy.loading import LARGEST_SNAPSHOT, load_policy
-from gpolicy.policy.model import MOST_NODES, GroupPolicy, Policy, promised_nodes
+from gpolicy.policy.model import MOST_NODES, GroupPolicy, promised_nodes
 from gpolicy.policy.scenario import Action, DiskSize, ExpectedNumber, Machine
 from gpolicy.policy.source_file import SourceFile, YamlDocument
 

@@ -11,9 +11,10 @@ from referencing import Registry
 from referencing.jsonschema import DRAFT7
 
 from gpolicy.policy.conformance import compile_schema, conforms, file_name, schema_of, whole_schema
-from gpolicy.policy.kinds import KIND_NAMES
+from gpolicy.policy.kinds import KIND_NAMES, KINDS, LEVELS, Policy
 from gpolicy.policy.schema_errors import shape_findings
-from scripts.schemas.documents import schemas
+from scripts.reference.output_schemas import attribute_texts
+from scripts.schemas.documents import OWN_KEYS, schemas
 from tests.laws import examples
 from tests.policy.mutated import DOCUMENTS, mutations
 
@@ -49,6 +50,15 @@ def described(leaf: Any) -> bool:
 @pytest.mark.parametrize("kind", KIND_NAMES)
 def test_every_key_is_described_for_the_editor(kind: str) -> None:
     assert undescribed(SCHEMAS[file_name(kind)]) == []
+
+
+def test_the_declaration_of_a_kind_is_complete() -> None:
+    """Its field in `Policy` says what it is for, and has a default; the schemas say what its keys are."""
+    empty = Policy(paths=())
+    assert {kind: bool(getattr(empty, item.field)) for kind, item in KINDS.items()} == dict.fromkeys(KINDS, False)
+    assert [kind for kind, item in KINDS.items() if not attribute_texts(Policy).get(item.field)] == []
+    assert OWN_KEYS.keys() == KINDS.keys()
+    assert len(set(LEVELS.values())) == len(LEVELS)
 
 
 # --- conformance ---------------------------------------------------------------------------------------------------

@@ -9,8 +9,9 @@ import pytest
 from gpolicy.cluster.state import ClusterState
 from gpolicy.findings import Finding
 from gpolicy.guessing import MOST_GUESSES
+from gpolicy.policy.kinds import Policy
 from gpolicy.policy.loading import load_policy
-from gpolicy.policy.model import Policy, matches
+from gpolicy.policy.model import matches
 from gpolicy.resolve.desired import Desired, members, resolve
 from tests.impact.clusters_by_hand import cluster
 

@@ -13,8 +13,9 @@ from gpolicy.data import data_directory
 from gpolicy.ganeti.parameters import fill
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS, Level, Path as ValuePath
 from gpolicy.json_values import json_text
+from gpolicy.policy.kinds import Policy
 from gpolicy.policy.loading import load_policy
-from gpolicy.policy.model import INHERIT, Policy
+from gpolicy.policy.model import INHERIT
 from gpolicy.report.show_answer import SHOW_DOCUMENT, show_answer
 from gpolicy.show.effective_policy import Declaration, EffectiveObject, EffectivePolicy, EffectiveValue, effective_view
 from tests.report.rendered import Page, html_of, markdown_of, page_of_markdown, text_of

@@ -16,8 +16,9 @@ from gpolicy.ganeti.parameters import fill
 from gpolicy.ganeti.vocabulary import Level, Path, Value, Values
 from gpolicy.plan.plan import Plan
 from gpolicy.plan.plan_file import read_plan
+from gpolicy.policy.kinds import Policy
 from gpolicy.policy.loading import load_policy
-from gpolicy.policy.model import Inherit, Policy
+from gpolicy.policy.model import Inherit
 from tests.plan.ganeti_model import ModelCluster
 from tests.plan.planned import make_plan, plan_text
 from tests.simulator.ganeti_configuration import config_data, instance_of

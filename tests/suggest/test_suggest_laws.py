@@ -23,8 +23,8 @@ from gpolicy.errors import GpolicyError
 from gpolicy.ganeti import parameters
 from gpolicy.ganeti.vocabulary import Level, Values
 from gpolicy.plan.sides import projected
+from gpolicy.policy.kinds import Policy
 from gpolicy.policy.loading import load_policy
-from gpolicy.policy.model import Policy
 from gpolicy.suggest.suggesting import suggest
 from gpolicy.suggest.suggestion import Size, Suggestion, SuggestRequest
 from tests.mistakes import find_mistakes

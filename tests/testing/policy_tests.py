@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from gpolicy.findings import Severity
+from gpolicy.policy.kinds import Policy
 from gpolicy.policy.loading import load_policy
-from gpolicy.policy.model import Policy
 from gpolicy.testing.outcome import Outcome
 from gpolicy.testing.running_tests import run_tests
 

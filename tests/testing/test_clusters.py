@@ -10,7 +10,7 @@ from gpolicy.cluster.sources import read_state
 from gpolicy.cluster.state import ClusterState, Resources
 from gpolicy.cluster.state_files import write_snapshot
 from gpolicy.cluster.terms import VolumeSize
-from gpolicy.policy.model import Policy
+from gpolicy.policy.kinds import Policy
 from gpolicy.testing.running_tests import Stages, run_tests
 from tests.testing.policy_tests import CLUSTER, SMALL, outcome, policy_of, problems, with_tests
 

@@ -16,7 +16,8 @@ from gpolicy.findings import Located, Severity, Span
 from gpolicy.ganeti.vocabulary import Path
 from gpolicy.guessing import closest
 from gpolicy.policy.files import relative_path
-from gpolicy.policy.model import INHERIT, Declared, Leaf, Policy, ends, is_glob, matches, written_out
+from gpolicy.policy.kinds import Policy
+from gpolicy.policy.model import INHERIT, Declared, Leaf, ends, is_glob, matches, written_out
 from gpolicy.printable import listed, some
 from gpolicy.rules.node_lists import nodes_like
 from gpolicy.rules.shared import repeated

@@ -295,7 +295,7 @@ def pattern_unlikely(context: Context) -> Iterator[Hit]:
             if reason:
                 turned = _LETTERS_BETWEEN.sub(lambda match: f"[{'-'.join(sorted(match.groups()))}]", entry.value)
                 can_fix = turned != entry.value and not unlikely(turned)
-                fix = edits.replace_word(context.policy, entry.span, entry.value, turned) if can_fix else None
+                fix = edits.replace_word(context.policy.files, entry.span, entry.value, turned) if can_fix else None
                 hint = _likely_instead(context, entry.value)
                 yield hit(declared, f"{entry.value}: {reason}", entry.span, hint, fix=fix)
 

@@ -13,8 +13,8 @@ from gpolicy.findings import RuleParameter, copied
 from gpolicy.ganeti.amounts import MOST_NODE_FAILURES
 from gpolicy.ganeti.vocabulary import ALLOWED_TEMPLATES, ENABLED_TEMPLATES, VCPU_RATIO, Level
 from gpolicy.guessing import closest, did_you_mean, did_you_mean_one_of
-from gpolicy.policy.kinds import BUILT_IN, Guard, Measure
-from gpolicy.policy.model import GroupPolicy, Waiver, promised_nodes
+from gpolicy.policy.kinds import BUILT_IN, Guard, Measure, Waiver
+from gpolicy.policy.model import GroupPolicy, promised_nodes
 from gpolicy.printable import count, named
 from gpolicy.rules.shared import ALLOC_POLICY, is_closed, of_cluster, repeated, unknown_group, unknown_spec
 from gpolicy.rules.tags.domains import has_mirrors

@@ -19,16 +19,14 @@ from gpolicy.ganeti.parameters import parameter_at, parameters_of
 from gpolicy.ganeti.vocabulary import MINMAX, Level, Parameter, Type
 from gpolicy.guessing import MOST_GUESSES, did_you_mean, did_you_mean_one_of, name_meant
 from gpolicy.policy.conformance import Schema, schema_of
-from gpolicy.policy.kinds import SCHEMA, HouseRule
-from gpolicy.policy.model import LEVELS, ClusterPolicy, Declared, GroupPolicy, Leaf, Policy, is_glob
+from gpolicy.policy.kinds import LEVELS, SCHEMA, HouseRule, Policy
+from gpolicy.policy.model import ClusterPolicy, Declared, GroupPolicy, Leaf, is_glob
 from gpolicy.policy.source_file import ALIAS_BOMB, Pointer, YamlDocument, place_name
 from gpolicy.printable import clipped, count
 from gpolicy.rules.shared import grouped, repeated
 from gpolicy.show.effective_policy import EffectiveObject, effective_view
 
 _FACTS: Final = {"Cluster": (), "NodeGroup": ("nodes",), "NodeSet": ("nodes", "group")}
-KINDS: Final = tuple(_FACTS)
-"""The kinds that house rules can look at."""
 _TERMS: Final = ("limits", "physical_volumes", "hardware")
 _OF_THE_SAME: Final = {"allOf", "anyOf", "oneOf", "not", "if", "then", "else"}
 """Keywords whose schemas are about the same value as the one that they stand in."""
@@ -280,7 +278,7 @@ def rule_unknown_value(context: Context) -> Iterator[Hit]:
     for house_rule in _sound_rules(context):
         known, kind = known_values(house_rule.kind.value), house_rule.kind.value
         unknown = grouped((name, _at(house_rule, pointer)) for name, pointer in unknown_values(house_rule))
-        others = KINDS if len(unknown) > 1 else ()
+        others = LEVELS if len(unknown) > 1 else ()
         other = next((word for word in others if unknown.keys() <= known_values(word).keys()), None)
         if other is not None:
             what = f"no {kind} has values {', '.join(sorted(unknown))}"

@@ -236,7 +236,7 @@ def drbd_barriers(context: Context) -> Iterator[Hit]:
             hint = "write n (disable nothing), or some of b (barriers), f (flushes) and d (drain)"
             lower = str(leaf.value).lower()
             is_case = "".join(sorted(set(lower))) in BARRIER_SETS
-            fix = edits.replace_word(context.policy, leaf.span, str(leaf.value), lower) if is_case else None
+            fix = edits.replace_word(context.policy.files, leaf.span, str(leaf.value), lower) if is_case else None
             yield hit(declared, message, leaf.span, hint, fix=fix)
 
 
@@ -247,7 +247,7 @@ def drbd_protocol(context: Context) -> Iterator[Hit]:
             meant = str(leaf.value).upper()
             is_case = meant in ("A", "B", "C")
             hint = f"Did you mean `{meant}`?" if is_case else "write C or B"
-            fix = edits.replace_word(context.policy, leaf.span, str(leaf.value), meant) if is_case else None
+            fix = edits.replace_word(context.policy.files, leaf.span, str(leaf.value), meant) if is_case else None
             yield hit(declared, f"DRBD has no protocol {leaf.value!r}", leaf.span, hint, fix=fix)
 
 

@@ -111,7 +111,7 @@ def _lower_case(context: Context, leaf: Leaf) -> Fix | None:
     written = str(leaf.value)
     meant = written.lower().replace("-", ":")
     is_prefix = re.fullmatch(r"[0-9a-f]{2}(:[0-9a-f]{2}){2}", meant)
-    return edits.replace_word(context.policy, leaf.span, written, meant) if is_prefix else None
+    return edits.replace_word(context.policy.files, leaf.span, written, meant) if is_prefix else None
 
 
 @error("GP106")

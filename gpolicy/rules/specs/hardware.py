@@ -12,7 +12,8 @@ from gpolicy.checking.pairs import amount, comparable
 from gpolicy.checking.rule import Hit, When, error, hit, see, warning
 from gpolicy.findings import Finding, Related, Role, RuleParameter, Span
 from gpolicy.ganeti.vocabulary import SPINDLE_COUNT, SPINDLE_RATIO, VCPU_RATIO, Level
-from gpolicy.policy.model import ClusterPolicy, Declared, GroupPolicy, Leaf, Policy
+from gpolicy.policy.kinds import Policy
+from gpolicy.policy.model import ClusterPolicy, Declared, GroupPolicy, Leaf
 from gpolicy.printable import count, named
 from gpolicy.rules.node_limits import excesses_by_group, kept_by_node, kept_disk, most_of_size, promised_size
 from gpolicy.rules.shared import groups_where, in_force, with_lost_digit

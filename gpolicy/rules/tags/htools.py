@@ -53,7 +53,7 @@ def htools_tag_unknown(context: Context) -> Iterator[Hit]:
             right = meant + tag.text[len(begin) :]
             hint = f"Did you mean `{right}`?" if meant else f"known: {', '.join(_FAMILIES)}"
             is_new = bool(meant) and (tag.label, right) not in there  # a list may not name it twice
-            fix = edits.replace_word(context.policy, tag.span, tag.text, right) if is_new else None
+            fix = edits.replace_word(context.policy.files, tag.span, tag.text, right) if is_new else None
             yield hit(tag.label, f"no tool reads tags {begin}:…", tag.span, hint, fix=fix)
 
 
@@ -185,7 +185,7 @@ def tag_rule_with_prefix(context: Context) -> Iterator[Hit]:
             if tag.typed and written.startswith(HTOOLS):
                 meant = domains.without_htools_prefix(written)
                 hint = f"write {meant}" if meant else "write only what the rule is about"
-                fix = edits.replace_word(context.policy, tag.span, written.rstrip(":"), meant) if meant else None
+                fix = edits.replace_word(context.policy.files, tag.span, written.rstrip(":"), meant) if meant else None
                 yield hit(tag.label, f"{written.rstrip(':')} would become the tag {tag.text}", tag.span, hint, fix=fix)
 
 
@@ -197,7 +197,7 @@ def tag_suffix_colon(context: Context) -> Iterator[Hit]:
             meant = tag.text.rstrip(":")
             message = f"{tag.text} matches node tags {tag.suffix}:…, with two colons"
             is_new = (tag.label, meant) not in there  # a list may not name it twice
-            fix = edits.replace_word(context.policy, tag.span, tag.text, meant) if is_new else None
+            fix = edits.replace_word(context.policy.files, tag.span, tag.text, meant) if is_new else None
             yield hit(tag.label, message, tag.span, f"write {meant}", fix=fix)
         elif tag.family in _RAW and tag.suffix.endswith("::"):
             message = f"{tag.text} matches tags {tag.suffix}…, with two colons"
