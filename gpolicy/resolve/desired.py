@@ -9,17 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gpolicy.cluster.state import ClusterState
-from gpolicy.cluster.terms import (
-    COUNTED,
-    VOLUME_GROUP,
-    GroupTerms,
-    Limits,
-    NamesInOrder,
-    PairNames,
-    Promise,
-    Terms,
-    VolumeTerms,
-)
+from gpolicy.cluster.terms import COUNTED, VOLUME_GROUP, GroupTerms, Limits, PairNames, Promise, Terms, VolumeTerms
 from gpolicy.findings import AMBIGUOUS, NO_PLAN, Finding, Located, Related, Span, error_rule
 from gpolicy.ganeti.vocabulary import ENABLED_HYPERVISORS, MINMAX, Level, Path, Values
 from gpolicy.guessing import MOST_GUESSES, MOST_KNOWN, closest, is_one_slip, name_meant
@@ -371,7 +361,7 @@ def pair_names(policy: Policy, state: ClusterState) -> PairNames:
     return PairNames(cluster, groups)
 
 
-def _names(declared: Declared | None, held: object) -> NamesInOrder:
+def _names(declared: Declared | None, held: object) -> tuple[str | None, ...]:
     leaf = declared.leaves.get(MINMAX) if declared is not None else None
     if leaf is None or leaf.value is model.INHERIT or leaf.value != held:
         return ()
