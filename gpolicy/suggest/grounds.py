@@ -8,13 +8,13 @@ memory and disk, so a size never uses the last MiB. Sources: design documents "r
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from gpolicy.allocator.cluster_data import DiskTemplate, InstancePolicy, Node, NodeData
+from gpolicy.allocator.cluster_data import DiskTemplate, Node, NodeData
 from gpolicy.allocator.merge import ClusterData, merge
 from gpolicy.analysis.node_resources import declared_numbers, known_states
 from gpolicy.analysis.wanted_instance import allowed_templates, enabled_templates, wanted_template
-from gpolicy.cluster.state import ClusterState, LiveGroup
+from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import VolumeSize, sizes_differ
 from gpolicy.cluster.volume_pools import pools_of
 from gpolicy.errors import GpolicyError, RequestError, about, argument
@@ -25,75 +25,85 @@ from gpolicy.suggest.suggestion import NodeHardware, NodeKind, SuggestRequest, s
 from gpolicy.suggest.tiling import Amounts, Ground, Tiling, combined, part, tiling
 
 
-@dataclass(frozen=True, slots=True)
 class Grounds:
-    """Finds the basis of the sizes. `data` is the group alone, as the allocator's input."""
+    """The basis of the sizes of one group, worked out once. `data` is the group alone, as the allocator's input.
 
-    state: ClusterState
-    request: SuggestRequest
-    data: ClusterData
+    `volume` is the size of the smallest physical volume (MiB) where volumes count, `empty` the group without instances,
+    `ratio` virtual CPUs for each CPU. `notes` are what is to be said of all this. Raise GpolicyError where nothing can
+    be worked out, RequestError for a request that the group cannot meet.
+    """
 
-    def dedicated(self) -> bool:
+    def __init__(self, state: ClusterState, request: SuggestRequest, data: ClusterData) -> None:
+        self.state, self.request, self.data = state, request, data
+        self.group = data.groups[0].name
+        self.notes: list[str] = []
+        self.exclusive = self._exclusive()
+        self.template = self._template()
+        self.ratio = request.vcpu_ratio or (1.0 if self.exclusive else data.policy.vcpu_ratio)
+        self.ground, self.volume = self._ground()
+        self.empty = emptied(data, self.ground.volume)
+        self.kinds = self._kinds()
+
+    def _exclusive(self) -> bool:
         """Return whether the nodes have exclusive storage; all nodes of a group should agree."""
         flags = {node.exclusive for node in self.data.nodes if not node.offline}
         if len(flags) > 1:
             wrong = "exclusive storage is on for only some of its nodes"
-            raise GpolicyError(f"group {self.data.groups[0].name}: {wrong}", hint="split the group")
+            raise GpolicyError(f"group {self.group}: {wrong}", hint="split the group")
         return flags == {True}
 
-    def template(self, group: LiveGroup, today: InstancePolicy, *, exclusive: bool) -> DiskTemplate:
-        """Return the disk template of the sizes. Raise RequestError for one that the group does not allow."""
-        enabled = enabled_templates(self.state)
-        if exclusive:
+    def _template(self) -> DiskTemplate:
+        enabled, today = enabled_templates(self.state), self.data.policy
+        if self.exclusive:
             if self.request.template not in (None, DiskTemplate.PLAIN.value):
-                raise RequestError(f"group {group.name} has exclusive storage, which is for plain disks only")
+                raise RequestError(f"group {self.group} has exclusive storage, which is for plain disks only")
             return wanted_template(DiskTemplate.PLAIN.value, enabled)
         if self.request.template is None:
             allowed = allowed_templates(enabled, today, exclusive=False)
             if not allowed:
-                raise GpolicyError(f"group {group.name}: no enabled disk template is allowed by its policy")
+                raise GpolicyError(f"group {self.group}: no enabled disk template is allowed by its policy")
             return allowed[0]
         template = wanted_template(self.request.template, enabled)
         if template not in today.templates:
             names = ", ".join(item.value for item in today.templates)
-            raise RequestError(f"group {group.name} does not allow {template.value}", hint=f"it allows {names}")
+            raise RequestError(f"group {self.group} does not allow {template.value}", hint=f"it allows {names}")
         return template
 
-    def ground(self, template: DiskTemplate, notes: list[str], *, exclusive: bool) -> tuple[Ground, int | None]:
+    def _ground(self) -> tuple[Ground, int | None]:
         """Return the properties of all nodes, and the size of the smallest physical volume if volumes count."""
         nodes = [node for node in self.data.nodes if not node.offline]
-        name = self.data.groups[0].name
         if not nodes:
-            raise GpolicyError(f"group {name}: no node is online, so there is nothing to measure")
-        mirrored = template is DiskTemplate.DRBD
+            raise GpolicyError(f"group {self.group}: no node is online, so there is nothing to measure")
+        mirrored = self.template is DiskTemplate.DRBD
         threads = min(int(node.total_cpus) for node in nodes)
         if mirrored and len(nodes) == 1:
             hint = f"for instances without a mirror: {argument('template')} plain"
-            raise RequestError(f"group {name}: drbd needs two nodes, but only one is online", hint=hint)
+            raise RequestError(f"group {self.group}: drbd needs two nodes, but only one is online", hint=hint)
         if left_out := [node.name for node in self.data.nodes if node.offline]:
-            notes.append(f"skipped, since offline or drained: {', '.join(left_out)}")
+            self.notes.append(f"skipped, since offline or drained: {', '.join(left_out)}")
         if not known_states(self.state):
-            notes.append("the source does not show hv_state and disk_state: the reserve of nodes is the measured one")
-        if not exclusive:
+            hidden = "the source does not show hv_state and disk_state: the reserve of nodes is the measured one"
+            self.notes.append(hidden)
+        if not self.exclusive:
             return Ground(mirrored, len(nodes), threads), None
-        smallest = smallest_volume(self.state, [node.name for node in nodes], self.request.volume, notes)
+        smallest = smallest_volume(self.state, [node.name for node in nodes], self.request.volume, self.notes)
         usable = VolumeSize(smallest).usable
         if usable < 1:
             message = f"a physical volume of {exact_size(smallest)} is too small for any disk"
             raise RequestError(message, hint=f"{argument('volume')} takes MiB, or 1T")
         return Ground(mirrored, len(nodes), threads, usable), smallest
 
-    def kinds(self, empty: ClusterData, template: DiskTemplate, ratio: float, notes: list[str]) -> tuple[NodeKind, ...]:
-        """Return the kinds of nodes that have room for instances. Raise GpolicyError if none has."""
-        kinds = kinds_of(node_hardware(empty, self.state, template, ratio, self.request))
+    def _kinds(self) -> tuple[NodeKind, ...]:
+        """Return the kinds of nodes that have room for instances."""
+        kinds = kinds_of(node_hardware(self.empty, self.state, self.template, self.ratio, self.request))
         useless = [node.name for kind in kinds for node in kind.nodes if not (node.room.memory and node.room.cpus)]
         if useless:
-            notes.append(f"no memory or no CPUs for instances: {', '.join(useless)}")
+            self.notes.append(f"no memory or no CPUs for instances: {', '.join(useless)}")
         usable = tuple(kind for kind in kinds if kind.room.memory and kind.room.cpus)
         if not usable:
             wrong = f"its nodes have no memory or no CPUs for instances ({_room(kinds[0])})"
             hint = "compare vcpu-ratio and hv_state with the nodes' own reserve"
-            raise GpolicyError(f"group {self.data.groups[0].name}: {wrong}", hint=hint)
+            raise GpolicyError(f"group {self.group}: {wrong}", hint=hint)
         if len(usable) > 1:
             alike = len({kind.room for kind in usable}) < len(usable)
             told = []
@@ -101,28 +111,29 @@ class Grounds:
                 most = kind.nodes[0].spindle_use
                 spindles = f", {most:g} of spindle use" if alike and most is not None else ""
                 told.append(f"{some([node.name for node in kind.nodes])} ({_room(kind)}{spindles})")
-            notes.append(f"there are {len(usable)} kinds of nodes: {'; '.join(told)}")
+            self.notes.append(f"there are {len(usable)} kinds of nodes: {'; '.join(told)}")
         return usable
 
-    def tiles(self, kinds: tuple[NodeKind, ...], ground: Ground) -> Tiling:
+    def tiles(self) -> Tiling:
         """Return the requested sizes, or suitable ones. Raise RequestError or GpolicyError if there is none."""
         divisors = self.request.divisors or (tuple(sorted(self.request.mix)) if self.request.mix else None)
-        rooms = [(kind.room, len(kind.nodes)) for kind in kinds]
-        if (found := tiling(rooms, ground, divisors)) is not None:
+        rooms = [(kind.room, len(kind.nodes)) for kind in self.kinds]
+        if (found := tiling(rooms, self.ground, divisors)) is not None:
             return found
-        name = self.data.groups[0].name
-        room = f"the largest node has {_room(kinds[0])}"
+        room = f"the largest node has {_room(self.kinds[0])}"
         for divisor in divisors or ():
-            if not any(part(kind.room, divisor, ground) for kind in kinds):
+            if not any(part(kind.room, divisor, self.ground) for kind in self.kinds):
                 hint = f"name other {argument('divisors')}"
-                raise RequestError(f"group {name}: there is no {size_name(divisor)} of its nodes: {room}", hint=hint)
-        raise GpolicyError(f"group {name}: its nodes are too small for any instance: {room}")
+                raise RequestError(
+                    f"group {self.group}: there is no {size_name(divisor)} of its nodes: {room}", hint=hint
+                )
+        raise GpolicyError(f"group {self.group}: its nodes are too small for any instance: {room}")
 
-    def spindle_use(self, tiles: Tiling, template: DiskTemplate) -> dict[int, int]:
+    def spindle_use(self, tiles: Tiling) -> dict[int, int]:
         """Return the greatest spindle use of each size: its volumes, or its share of the spindle-ratio."""
         nodes = merge(self.data).nodes.values()
         most = min(node.facts.high_spindles for node in nodes if not node.facts.offline)
-        copies = 2 if template is DiskTemplate.DRBD else 1
+        copies = 2 if self.template is DiskTemplate.DRBD else 1
         return {
             divisor: size.volumes if size.volumes is not None else max(1, int(most // (divisor * copies)))
             for divisor, size in tiles.sizes.items()

@@ -23,7 +23,7 @@ from gpolicy.analysis.hail import as_hail_reads
 from gpolicy.analysis.loaded_state import check_group, group_data, guaranteed, load_state
 from gpolicy.analysis.violations import allowed_sizes, verdict_on
 from gpolicy.analysis.wanted_instance import enabled_templates, wanted_template
-from gpolicy.cluster.state import ClusterState, LiveGroup
+from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import NO_LIMITS, Limits, VolumeSize, limited, limits_in_force
 from gpolicy.data import text_templates
 from gpolicy.errors import ArgumentError, GpolicyError, RequestError, about, argument
@@ -33,7 +33,7 @@ from gpolicy.ganeti.vocabulary import DRBD_METADATA, MINMAX, Level, Values
 from gpolicy.printable import count, some
 from gpolicy.progress import Stop, Tell, silent
 from gpolicy.suggest import suggestion
-from gpolicy.suggest.grounds import ALIKE, Grounds, emptied
+from gpolicy.suggest.grounds import ALIKE, Grounds
 from gpolicy.suggest.mixes import RealMix, count_mix, needs_of, under_policy
 from gpolicy.suggest.tiling import Amounts, Ground, Tiling, fitting, left_over, wasted
 from gpolicy.writing.documents import SCHEMA_FILE, modelines
@@ -75,7 +75,8 @@ def suggest(
             alone = group_data(data, item.index)
             if state.terms_of(item.name).limits.oversubscription is not None:
                 alone = guaranteed(alone, state)
-            found.append(_GroupSizing.of(state, request, alone, loaded.groups[item.name]).suggest(stop, tell))
+            maker = _maker(state, request, alone, loaded.groups[item.name])
+            found.append(maker.suggest(stop, tell))
         except GpolicyError as error:
             if group is not None or len(data.groups) == 1:
                 raise
@@ -111,110 +112,81 @@ def _check(state: ClusterState, request: suggestion.SuggestRequest, group: str |
         raise RequestError(f"the mix has sizes that are not among {argument('divisors')}: {strange}")
 
 
+def _maker(
+    state: ClusterState, request: suggestion.SuggestRequest, alone: ClusterData, counted: CountedCluster
+) -> _SuggestionMaker:
+    name = alone.groups[0].name
+    if reason := name_complaint(name, pattern=False):
+        raise GpolicyError(f"group {name!r} cannot be declared in a policy: {reason}")
+    grounds = Grounds(state, request, alone)
+    now = replace(counted, template=grounds.template)
+    return _SuggestionMaker(grounds, now, replace(now, data=grounds.empty, resources={}))
+
+
 @dataclass(frozen=True, slots=True)
-class _GroupSizing:
-    """What sizes of one group are made of and counted by.
+class _SuggestionMaker:
+    """Makes the suggestion for one group: `now` counts it with the template of the sizes, `empty` without instances."""
 
-    `data` is the group as the allocator's input, `now` as it is counted with the template of the sizes, and `empty` the
-    same without instances. `notes` are what the search adds to say.
-    """
-
-    state: ClusterState
-    request: suggestion.SuggestRequest
-    data: ClusterData
     grounds: Grounds
-    dedicated: bool
-    template: DiskTemplate
-    ratio: float
-    bounds: suggestion.BoundsKind
-    ground: Ground
-    volume: int | None
-    kinds: tuple[suggestion.NodeKind, ...]
     now: CountedCluster
     empty: CountedCluster
-    notes: list[str]
 
-    @classmethod
-    def of(
-        cls, state: ClusterState, request: suggestion.SuggestRequest, data: ClusterData, counted: CountedCluster
-    ) -> _GroupSizing:
-        """Return how sizes are made for a group. Raise GpolicyError where none can be."""
-        name, today = data.groups[0].name, data.policy
-        if reason := name_complaint(name, pattern=False):
-            raise GpolicyError(f"group {name!r} cannot be declared in a policy: {reason}")
-        grounds, notes = Grounds(state, request, data), list[str]()
-        dedicated = grounds.dedicated()
-        template = grounds.template(state.groups[name], today, exclusive=dedicated)
-        ratio = request.vcpu_ratio or (1.0 if dedicated else today.vcpu_ratio)
-        ground, volume = grounds.ground(template, notes, exclusive=dedicated)
-        empty, now = emptied(data, ground.volume), replace(counted, template=template)
-        return cls(
-            state=state,
-            request=request,
-            data=data,
-            grounds=grounds,
-            dedicated=dedicated,
-            template=template,
-            ratio=ratio,
-            bounds=request.bounds or ("fixed" if dedicated else "ranges"),
-            ground=ground,
-            volume=volume,
-            kinds=grounds.kinds(empty, template, ratio, notes),
-            now=now,
-            empty=replace(now, data=empty, resources={}),
-            notes=notes,
-        )
+    @property
+    def bounds(self) -> suggestion.BoundsKind:
+        """Whether an instance has one of the sizes, or any between them."""
+        return self.grounds.request.bounds or ("fixed" if self.grounds.exclusive else "ranges")
 
     def suggest(self, stop: Stop, tell: Tell) -> suggestion.Suggestion:
         """Return the sizes that leave the least unused, or suit the instances of the group, and what they change."""
+        grounds, request, ground = self.grounds, self.grounds.request, self.grounds.ground
         choices: tuple[suggestion.Choice, ...] = ()
-        tiles = self.grounds.tiles(self.kinds, self.ground)
-        if self.request.real_mix:
-            needs = needs_of(self.data, self.ground, local=self.template.local)
-            best = self._chosen_tiles(RealMix(self.kinds, self.ground, needs, self._filled_with, stop, tell))
+        tiles = grounds.tiles()
+        if request.real_mix:
+            needs = needs_of(grounds.data, ground, local=grounds.template.local)
+            best = self._chosen_tiles(RealMix(grounds.kinds, ground, needs, self._filled_with, stop, tell))
             tiles, choices = best[0][1], tuple(choice for choice, _ in best)
         found, policy = self._made_of(tiles)
         then, empty_then = under_policy(self.now, policy), under_policy(self.empty, policy)
         sizes = tuple(
-            _size(divisor, size, found[divisor], self.kinds, self.ground, self.now, then, empty_then)
+            _size(divisor, size, found[divisor], grounds.kinds, ground, self.now, then, empty_then)
             for divisor, size in tiles.sizes.items()
         )
-        order, writes_ratio = list(found.values()), self.dedicated or self.request.vcpu_ratio is not None
-        values = declared_values(self.template, self.ratio if writes_ratio else None, order, exclusive=self.dedicated)
-        group, inside = self.data.groups[0].name, suggestion.holding(order, self.data.policy.std)
-        newly_forbidden = self._newly_forbidden(self.state.groups[group], values)
+        order, writes_ratio = list(found.values()), grounds.exclusive or request.vcpu_ratio is not None
+        ratio = grounds.ratio if writes_ratio else None
+        values = declared_values(grounds.template, ratio, order, exclusive=grounds.exclusive)
+        inside, newly_forbidden = suggestion.holding(order, grounds.data.policy.std), self._newly_forbidden(values)
         made = suggestion.Suggestion(
-            group=group,
-            template=self.template,
-            exclusive=self.dedicated,
-            ground=self.ground,
+            group=grounds.group,
+            template=grounds.template,
+            exclusive=grounds.exclusive,
+            ground=ground,
             bounds=self.bounds,
-            vcpu_ratio=self.ratio,
+            vcpu_ratio=grounds.ratio,
             writes_ratio=writes_ratio,
             values=values,
-            volume=self.volume,
-            kinds=self.kinds,
+            volume=grounds.volume,
+            kinds=grounds.kinds,
             measure=tiles.measure,
             sizes=sizes,
-            today=tuple(_old_pairs(self.data.policy.minmax, self.now, then)),
-            stranded=_stranded(self.kinds, sizes, self.ground),
+            today=tuple(_old_pairs(grounds.data.policy.minmax, self.now, then)),
+            stranded=_stranded(grounds.kinds, sizes, ground),
             std_in=None if inside is None else sizes[inside].name,
             std=suggestion.standard(order[-1]),
             newly_forbidden=newly_forbidden,
-            instances=len(self.data.instances),
-            mix=self._mix(empty_then if self.request.empty else then, sizes),
+            instances=len(grounds.data.instances),
+            mix=self._mix(empty_then if request.empty else then, sizes),
             choices=choices,
             document="",
-            notes=(*self.notes, *self._held_up(sizes, newly_forbidden)),
+            notes=(*grounds.notes, *self._held_up(sizes, newly_forbidden)),
         )
-        return replace(made, document=document(made, self.request, self.state.read_from))
+        return replace(made, document=document(made, request, grounds.state.read_from))
 
     def _made_of(self, tiles: Tiling) -> tuple[dict[int, SpecPair], InstancePolicy]:
         """Return the pairs of sizes, by divisor, and the policy of the group with them."""
-        today, use = self.data.policy, self.grounds.spindle_use(tiles, self.template)
-        found = suggestion.pairs(tiles, self.bounds, today, use, self.volume)
-        templates = (DiskTemplate.PLAIN,) if self.dedicated else today.templates
-        return found, replace(today, minmax=tuple(found.values()), vcpu_ratio=self.ratio, templates=templates)
+        grounds, today = self.grounds, self.grounds.data.policy
+        found = suggestion.pairs(tiles, self.bounds, today, grounds.spindle_use(tiles), grounds.volume)
+        templates = (DiskTemplate.PLAIN,) if grounds.exclusive else today.templates
+        return found, replace(today, minmax=tuple(found.values()), vcpu_ratio=grounds.ratio, templates=templates)
 
     def _filled_with(self, tiles: Tiling) -> tuple[CountedCluster, dict[int, Instance]]:
         """Return the empty group under the policy of these sizes, and the largest instance of each, by divisor."""
@@ -225,7 +197,7 @@ class _GroupSizing:
     def _held_up(self, sizes: Iterable[suggestion.Size], newly_forbidden: Sequence[str]) -> Iterator[str]:
         """Yield why sizes that an empty group takes do not fit, where instances that violate them are in the way."""
         stuck = [size for size in sizes if not size.then.fits and size.empty.fits]
-        if newly_forbidden and stuck and self.template is not DiskTemplate.DRBD:
+        if newly_forbidden and stuck and self.grounds.template is not DiskTemplate.DRBD:
             yield (
                 "N+1 restarts the instances of a lost node under the policy: while instances violate the sizes, hail"
                 " accepts no others (the column empty shows the capacity without them)"
@@ -233,13 +205,14 @@ class _GroupSizing:
 
     def _chosen_tiles(self, mix: RealMix) -> list[tuple[suggestion.Choice, Tiling]]:
         """Return the sets of sizes that suit the instances of the group, the best first."""
-        group = f"group {self.data.groups[0].name}"
+        group = f"group {self.grounds.group}"
         if not mix.needs:
             hint = f"leave out {argument('real_mix')}"
             raise GpolicyError(f"{group} has no instances to choose sizes by", hint=hint)
-        best, exhaustive = mix.choices(self.request.divisors)
+        best, exhaustive = mix.choices(self.grounds.request.divisors)
         if not exhaustive:
-            self.notes.append("the search ended early, by --seconds or Ctrl-C: other sizes may leave less unused")
+            ended = "the search ended early, by --seconds or Ctrl-C: other sizes may leave less unused"
+            self.grounds.notes.append(ended)
         if not best and not exhaustive:
             hint = f"give it longer: {argument('stop')}"
             raise GpolicyError(f"{group}: no sizes were compared in time", hint=hint)
@@ -248,21 +221,26 @@ class _GroupSizing:
         return best
 
     def _mix(self, counted: CountedCluster, sizes: tuple[suggestion.Size, ...]) -> suggestion.Mix | None:
-        if not self.request.mix:
+        if not self.grounds.request.mix:
             return None
         instances = {size.name: counted.largest(size.pair) for size in sizes}
-        weights = {size.name: self.request.mix[size.divisor] for size in sizes if size.divisor in self.request.mix}
+        weights = {
+            size.name: self.grounds.request.mix[size.divisor]
+            for size in sizes
+            if size.divisor in self.grounds.request.mix
+        }
         return count_mix(counted, instances, weights)
 
-    def _newly_forbidden(self, group: LiveGroup, values: Values) -> tuple[str, ...]:
+    def _newly_forbidden(self, values: Values) -> tuple[str, ...]:
         """Return the instances of the group that conform to its policy today but not to the suggested one."""
-        after = fill({**group.own, **values}, self.state.cluster.own, Level.GROUP)
-        nodes, instances = self.state.nodes, self.state.instances.values()
+        state, group = self.grounds.state, self.grounds.state.groups[self.grounds.group]
+        after = fill({**group.own, **values}, state.cluster.own, Level.GROUP)
+        nodes, instances = state.nodes, state.instances.values()
         members = [instance for instance in instances if nodes[instance.primary_node].group == group.name]
         allowed = [allowed_sizes(item, group.name, ()) for item in (group.effective, after) if members]
         found = []
         for instance in members:
-            exclusive = self.state.on_exclusive_storage(instance)
+            exclusive = state.on_exclusive_storage(instance)
             verdicts = (verdict_on(instance, item, exclusive=exclusive, memory=instance.maxmem) for item in allowed)
             if [verdict.violation is None for verdict in verdicts] == [True, False]:
                 found.append(instance.name)
