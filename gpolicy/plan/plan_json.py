@@ -290,6 +290,7 @@ PLAN_LAST: Final = Shape(Plan).with_keys(
 )
 """The keys behind `impact`."""
 PLAN: Final = Shape(Plan).with_keys(**PLAN_FIRST.keys, **PLAN_LAST.keys)
+"""Both together: what a plan is read along."""
 
 
 def plan_as_json(plan: Plan, impact: Mapping[str, Any] | None = None) -> dict[str, Any]:
