@@ -1,6 +1,7 @@
 """Common parts of our JSON reports: values as JSON types, places, the text, and shapes.
 
-A shape is a table of keys, from which the JSON of a value follows, and its schema in `schemas/output/`.
+A shape is a table of keys, from which the JSON of a value follows, its schema in `schemas/output/`, and how a file of
+ours is read again (`read` in `gpolicy.cluster.assembly`).
 `scripts/reference/output_schemas.py` writes the schemas. What a key holds follows there from the type of the attribute,
 if the table does not say it; what it means stands in `output_texts.toml` beside it, or else in the docstring of the
 attribute. A dataclass without a shape has a key for each field. What `[later]` lists there, schemas do not require.
@@ -10,6 +11,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from enum import Enum
@@ -25,7 +27,11 @@ def json_text(data: Mapping[str, Any]) -> str:
     return json.dumps(data, indent=2, allow_nan=False) + "\n"
 
 
-def plain(value: object, forms: Mapping[type, Callable[[Any], Any]] = MappingProxyType({})) -> Any:
+Forms = Mapping[type, Callable[[Any], Any]]
+_NONE: Final[Forms] = MappingProxyType({})
+
+
+def plain(value: object, forms: Forms = _NONE) -> Any:
     """Return a value as JSON types. A number that is not finite is null. `forms` are those of some types."""
     if type(value) in forms:
         return forms[type(value)](value)
@@ -51,14 +57,13 @@ LENGTH: Final = {**COUNT}
 FROM_ONE: Final = {"type": "integer", "minimum": 1}
 TEXTS: Final = {"type": "array", "items": {"type": "string"}}
 NOT_EMPTY: Final = {"type": "string", "minLength": 1}
-DIGEST: Final = {"type": "string", "pattern": "^sha256:[0-9a-f]{64}$"}
 ANYTHING: Final[dict[str, Any]] = {}
 READY: Final[dict[str, Any]] = {}
 """Any value that is made of JSON's own types already."""
 NUMBER: Final[Any] = float | None
 """A number that may be none in Python (nan, inf), and is null then."""
 _SCALARS: Final = frozenset({str, int, bool, type(None)})
-Forms = Mapping[type, Callable[[Any], Any]]
+Reader = Callable[[Any], Any] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +80,25 @@ class Maybe:
 
     form: Any
     nothing: Mapping[str, Any] = field(default_factory=lambda: {"type": "null"})
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What must be as `is_right` says when it is read: in words, `wanted`.
+
+    `form` is its form, None where its type says it. What has a form in a list is each item, or the list for `Many`.
+    """
+
+    wanted: str
+    is_right: Callable[[Any], object]
+    form: Any = None
+
+
+_AROUND: Final = (Many, Maybe, Checked)
+_DIGEST: Final = "^sha256:[0-9a-f]{64}$"
+DIGEST: Final = Checked(
+    "sha256: and 64 hexadecimal digits", re.compile(_DIGEST).fullmatch, {"type": "string", "pattern": _DIGEST}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,13 +122,14 @@ class Shape:
     """The keys of an object, in their order, that is made of a value of a type (`kind`).
 
     A shape with a `name` is a definition of each schema that it is in. `forms` are the shapes of types, for keys that
-    have none. Docstrings say first what a `documented` one means.
+    have none. Docstrings say first what a `documented` one means. `reader` reads a value from a record of a file, where
+    its keys alone do not say how.
     """
 
     def __init__(
-        self, kind: type, name: str = "", *, documented: bool = False, forms: Forms = MappingProxyType({})
+        self, kind: type, name: str = "", *, documented: bool = False, forms: Forms = _NONE, reader: Reader = None
     ) -> None:
-        self.name, self.kind, self.documented, self.forms = name, kind, documented, forms
+        self.name, self.kind, self.documented, self.forms, self.reader = name, kind, documented, forms, reader
         self.keys: dict[str, Key] = {}
 
     def with_keys(self, names: str = "", /, **others: Any) -> Shape:
@@ -146,7 +171,7 @@ class Shape:
     def _written(self, value: Any, form: Any) -> Any:
         if type(value) in _SCALARS:  # most values
             return value
-        while isinstance(form, Many | Maybe):
+        while isinstance(form, _AROUND):
             form = form.form
         if not isinstance(form, Shape):
             return value if form is READY else len(value) if form is LENGTH else plain(value, self.forms)
@@ -160,9 +185,7 @@ class Shape:
         return None
 
 
-def fields_of(
-    kind: type, *derived: str, without: Collection[str] = (), forms: Forms = MappingProxyType({}), **keys: Any
-) -> Shape:
+def fields_of(kind: type, *derived: str, without: Collection[str] = (), forms: Forms = _NONE, **keys: Any) -> Shape:
     """Return the shape of a dataclass with a key for each field, and for figures that follow from them."""
     names = (*(item.name for item in fields(kind) if item.name not in without), *derived)
     name = "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in kind.__name__).lstrip("_")

@@ -5,19 +5,21 @@ number is held against the bounds in `gpolicy.ganeti.amounts`.
 """
 
 import sys
-from collections import Counter
+from collections import ChainMap, Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields, replace
 from enum import StrEnum
-from functools import cache
+from functools import cache, partial
 from typing import Any, Final, TypeVar
 
 from gpolicy.cluster.record import Record, kind_of, shown
 from gpolicy.cluster.state import ClusterState, Identity, LiveGroup, LiveInstance, LiveNode, Resources
 from gpolicy.errors import InputError
+from gpolicy.findings import Located, Span
 from gpolicy.ganeti.amounts import BOUNDED_FAMILIES, BOUNDS
 from gpolicy.ganeti.parameters import FAMILIES, fill, flatten, parameter_at, parameters_of
 from gpolicy.ganeti.vocabulary import ALLOC_POLICIES, Level, Path, Type, Value, Values
+from gpolicy.json_values import Checked, Key, Many, Maybe, Shape, fields_of
 from gpolicy.printable import some
 
 _T = TypeVar("_T")
@@ -40,7 +42,7 @@ def by_name(objects: Iterable[_Listed], where: str, *, in_order: bool = False) -
 def filled_group(name: str, own: Values, cluster: Values, record: Record) -> LiveGroup:
     """Return a group with its effective values filled from those of the cluster."""
     effective = fill(own, cluster, Level.GROUP)
-    return LiveGroup(name=name, own=own, effective=effective, tags=record.tags(), identity=read_part(Identity, record))
+    return LiveGroup(name=name, own=own, effective=effective, tags=record.tags(), identity=read(Identity, record))
 
 
 def instance_of(record: Record, beparams: Record, **more: Any) -> LiveInstance:
@@ -56,7 +58,7 @@ def instance_of(record: Record, beparams: Record, **more: Any) -> LiveInstance:
         admin_state=record.text("admin_state"),
         hypervisor=record.text_or_none("hypervisor"),
         tags=record.tags(),
-        identity=read_part(Identity, record),
+        identity=read(Identity, record),
         forthcoming=record.flag("forthcoming", default=False),
         **more,
     )
@@ -281,7 +283,16 @@ def _sizes(record: Record, key: str) -> tuple[int, ...]:
     return tuple(whole)
 
 
+def _names(record: Record, key: str) -> tuple[str | None, ...]:
+    names = [item for item in record.items(key) if isinstance(item, str | None)]
+    if len(names) != len(record.items(key)):
+        record.refuse(key, "a list of names")
+    return tuple(names)
+
+
 _ReadField = Callable[[Record, str], object]
+
+_MAPPINGS: Final = ("dict", "Mapping")
 _READERS: dict[str, _ReadField] = {
     "str": Record.text,
     "int": Record.whole,
@@ -292,43 +303,86 @@ _READERS: dict[str, _ReadField] = {
     "Path": Record.texts,
     "CommandWords": Record.texts,
     "tuple[int, ...]": _sizes,
-    "Mapping[str, tuple[str, ...]]": lambda record, key: (
-        {name: record.record(key).texts(name) for name in record.record(key).fields}
-    ),
+    "tuple[str | None, ...]": _names,
+    "Value": lambda record, key: record.fields.get(key),
     "Values": lambda record, key: own_values(record.record(key).fields, record.where),
+    "Located[str]": lambda record, key: Located(record.text(key), Span(record.where, 1, 1, 1, 1)),
 }
-"""The reader of a field, by its type in the model; of parts, and of what may be none, `_reader` makes one."""
+"""The reader of a field, by its type in the model; `_reader` makes one of parts, and of what may be none."""
 
 
-def _reader(kind: type, written: str) -> _ReadField | None:
-    """Return the reader of a field of `kind` whose type is `written` so; None if something else reads it."""
+def held(value: _T, form: Checked, record: Record, key: str) -> _T:
+    """Return the value of a field. Raise InputError if it, or an item of a list, is not what `form` wants."""
+    items = value if isinstance(value, tuple) and not isinstance(form.form, Many) else (value,)
+    for item in items:
+        if not form.is_right(item):
+            record.refuse(key, form.wanted, f"is {shown(item)!r}" if isinstance(item, str) else "")
+    return value
+
+
+def _reader(written: str, form: Any, names: Mapping[str, Any]) -> _ReadField:
+    """Return the reader of a field with a form, whose type is `written` so where things have these `names`."""
+    if written.endswith(" | None"):
+        inner = _reader(written.removesuffix(" | None"), form, names)
+        return lambda record, key: None if record.fields.get(key) is None else inner(record, key)
+    if isinstance(form, Checked):
+        bare = _reader(written, form.form, names)
+        return lambda record, key: held(bare(record, key), form, record, key)
     if written in _READERS:
         return _READERS[written]
-    if written.endswith(" | None"):
-        inner = _reader(kind, written.removesuffix(" | None"))
-        return inner and (lambda record, key: None if record.fields.get(key) is None else inner(record, key))
-    one = written.removeprefix("tuple[").removesuffix(", ...]")
-    part: Any = vars(sys.modules[kind.__module__]).get(one)
-    if part is None:
-        return None
-    if issubclass(part, StrEnum):
+    while isinstance(form, Many | Maybe):
+        form = form.form
+    outer, _, inside = written.removesuffix("]").partition("[")
+    one = inside.removeprefix("str, ").removesuffix(", ...") or outer
+    if outer in _MAPPINGS and (each := _READERS.get(one)):
+        return lambda record, key: {name: each(record.record(key), name) for name in record.record(key).fields}
+    part: Any = form if isinstance(form, Shape) else names.get(one)
+    if isinstance(part, type) and issubclass(part, StrEnum):
         return lambda record, key: record.choice(key, part)
-    if one != written:
-        return lambda record, key: tuple(read_part(part, item) for item in record.objects(key))
-    return lambda record, key: read_part(part, record.record(key))
+    make = (part.reader if isinstance(part, Shape) else None) or partial(read, part)
+    if outer in _MAPPINGS:
+        return lambda record, key: {name: make(item) for name, item in record.records(key)}
+    if outer == "tuple":
+        return lambda record, key: tuple(map(make, record.objects(key)))
+    return lambda record, key: make(record.record(key))
 
 
 @cache
-def _fields(kind: Any) -> dict[str, _ReadField | None]:
-    return {item.name: _reader(kind, str(item.type)) for item in fields(kind)}
+def _reading(kind: Any) -> tuple[Any, list[tuple[str, str, _ReadField]]]:
+    """Return the type, and the attributes that are read, each with its key and its reader."""
+    shape = kind if isinstance(kind, Shape) else fields_of(kind)
+    kinds = {item.name: item.type for item in fields(shape.kind)}  # text, unless their module evaluates annotations
+    types = {name: item.__name__ if isinstance(item, type) else str(item) for name, item in kinds.items()}
+    names = ChainMap(*(vars(sys.modules[base.__module__]) for base in shape.kind.__mro__))
+    found: list[tuple[str, str, _ReadField]] = []
+    nested: dict[str, dict[str, Key]] = {}
+    for key, item in shape.keys.items():
+        if not isinstance(item.of, str) or item.inline:
+            continue
+        name, _, below = (item.of or key).partition(".")
+        if below:
+            nested.setdefault(name, {})[key] = replace(item, of=below)
+        elif name in types:
+            reader = _reader(types[name], item.form, names)
+            found.append((sys.intern(name), sys.intern(key), reader))  # Python finds arguments faster
+    for name, keys in nested.items():
+        part = Shape(names[types[name].removesuffix(" | None")]).with_keys(**keys)
+        found.append((name, "", partial(_read_here, part)))
+    return shape.kind, found
 
 
-def read_part(kind: type[_T], record: Record, **known: object) -> _T:
-    """Return a value from a record with its fields, by their types; `known` are fields that are already read.
+def _read_here(part: Shape, record: Record, _: str) -> object:
+    return read(part, record)
 
-    Raise InputError, which names the place.
+
+def read(kind: type[_T] | Shape, record: Record, **known: object) -> _T:
+    """Return a value from a record; `known` are attributes that are already read.
+
+    A shape says which keys of the record are read, and what is checked: those that hold an attribute, or an attribute
+    of one (`provenance.made_at`), by its type. Of a dataclass, each field is a key. Raise InputError, which names the
+    place.
     """
     plain: Any = kind
-    read = {name: reader(record, name) for name, reader in _fields(plain).items() if reader and name not in known}
-    found: _T = plain(**known, **read)
+    make, attributes = _reading(plain)
+    found: _T = make(**known, **{name: get(record, key) for name, key, get in attributes if name not in known})
     return found

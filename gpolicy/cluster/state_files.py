@@ -15,7 +15,6 @@ import hashlib
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import fields, replace
-from functools import partial
 from pathlib import Path as FilePath
 
 from gpolicy.cluster import assembly, state
@@ -25,7 +24,7 @@ from gpolicy.errors import GpolicyError, InputError, about
 from gpolicy.ganeti.parameters import fill, position, unflatten
 from gpolicy.ganeti.releases import RELEASE_FILE, is_release, release_of
 from gpolicy.ganeti.vocabulary import Level, Value, Values
-from gpolicy.json_values import OwnFile, plain
+from gpolicy.json_values import Checked, Forms, OwnFile, Shape, fields_of, plain
 from gpolicy.opening import write_private
 from gpolicy.provenance import is_time
 
@@ -62,7 +61,7 @@ def parse_config(data: bytes, *, where: str, source: str) -> state.ClusterState:
         source=source,
         name=cluster.name("cluster_name"),
         software_version=None if version is None else f"{version // 1_000_000}.{version // 10_000 % 100}",
-        cluster=state.ClusterObject(own=own, tags=cluster.tags(), identity=assembly.read_part(state.Identity, cluster)),
+        cluster=state.ClusterObject(own=own, tags=cluster.tags(), identity=assembly.read(state.Identity, cluster)),
         groups=assembly.by_name(groups.values(), f"{where}: node groups"),
         nodes=assembly.by_name(nodes, f"{where}: nodes"),
         instances=assembly.by_name(instances, f"{where}: instances"),
@@ -125,7 +124,7 @@ def _node(node: Record, group_names: dict[str, str], *, is_master: bool) -> stat
         group=group_names[group],
         own=_own(node, Level.NODE),
         tags=node.tags(),
-        identity=assembly.read_part(state.Identity, node),
+        identity=assembly.read(state.Identity, node),
         offline=node.flag("offline", default=False),
         drained=node.flag("drained", default=False),
         master=is_master,
@@ -209,7 +208,26 @@ def _node_name(uuid: str, names: dict[str, str], where: str) -> str:
     return names[uuid]
 
 
+def _nested(values: Values) -> dict[str, Value]:
+    return unflatten(dict(sorted(values.items(), key=lambda item: position(item[0]))))
+
+
 SNAPSHOT_FILE = OwnFile("gpolicy-snapshot", "1.3", "a snapshot of gpolicy")
+TIME = Checked("YYYY-MM-DDThh:mm:ssZ", is_time)
+TAKEN = fields_of(state.Snapshot, taken_at=TIME)
+
+_FORMS: Forms = {dict: _nested, frozenset: sorted}  # of own values and tags
+_GROUP, _NODE, _INSTANCE = (
+    fields_of(kind, without={"name"}, forms=_FORMS) for kind in (state.LiveGroup, state.LiveNode, state.LiveInstance)
+)
+_SNAPSHOT = Shape(state.ClusterState, forms=_FORMS).with_keys(
+    "format_version kind source taken_at name software_version notes unreadable cluster groups nodes instances",
+    **SNAPSHOT_FILE.head,
+    taken_at="snapshot.taken_at",
+    groups=_GROUP,
+    nodes=_NODE,
+    instances=_INSTANCE,
+)
 
 
 def write_snapshot(observed: state.ClusterState, path: FilePath, *, taken_at: str | None = None) -> None:
@@ -223,24 +241,10 @@ def write_snapshot(observed: state.ClusterState, path: FilePath, *, taken_at: st
 
 def dump_snapshot(observed: state.ClusterState, *, taken_at: str | None = None) -> bytes:
     """Return the state as the content of a snapshot file."""
-    groups = {name: _nameless(group) for name, group in observed.groups.items()}
+    document = _SNAPSHOT(replace(observed, snapshot=observed.snapshot or state.Snapshot("", taken_at)))
     for name, group in observed.groups.items():
         if group.effective == fill(group.own, observed.cluster.own, Level.GROUP):
-            del groups[name]["effective"]
-    document = {
-        "format_version": SNAPSHOT_FILE.version,
-        "kind": SNAPSHOT_FILE.kind,
-        "source": observed.source,
-        "taken_at": observed.snapshot.taken_at if observed.snapshot else taken_at,
-        "name": observed.name,
-        "software_version": observed.software_version,
-        "notes": list(observed.notes),
-        "unreadable": [{"level": gap.level.value, "prefix": list(gap.prefix)} for gap in observed.unreadable],
-        "cluster": _plain(observed.cluster),
-        "groups": groups,
-        "nodes": {name: _nameless(node) for name, node in observed.nodes.items()},
-        "instances": {name: _nameless(instance) for name, instance in observed.instances.items()},
-    }
+            del document["groups"][name]["effective"]
     try:
         return (json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()
     except ValueError:
@@ -266,23 +270,18 @@ def parse_snapshot(data: bytes, where: str) -> state.ClusterState:
         raise InputError(f"{where}: not {SNAPSHOT_FILE.noun}{found}", hint=_WRITE_ONE)
     if not SNAPSHOT_FILE.reads(version := document.text("format_version")):
         raise InputError(f"{where}: is of format {version!r}, this gpolicy reads {SNAPSHOT_FILE.version}")
-    cluster = assembly.read_part(state.ClusterObject, document.record("cluster"))
-    observed = state.ClusterState(
-        source=document.text("source"),
-        name=document.text("name"),
-        software_version=document.text_or_none("software_version"),
+    cluster = assembly.read(state.ClusterObject, document.record("cluster"))
+    observed: state.ClusterState = assembly.read(
+        _SNAPSHOT,
+        document,
         cluster=cluster,
         groups={name: _read_group(name, group, cluster.own) for name, group in document.records("groups")},
-        nodes={name: assembly.read_part(state.LiveNode, node, name=name) for name, node in document.records("nodes")},
+        nodes={name: assembly.read(_NODE, node, name=name) for name, node in document.records("nodes")},
         instances={
-            name: assembly.read_part(
-                state.LiveInstance, item, name=name, forthcoming=item.flag("forthcoming", default=False)
-            )
+            name: assembly.read(_INSTANCE, item, name=name, forthcoming=item.flag("forthcoming", default=False))
             for name, item in document.records("instances")
         },
-        unreadable=tuple(assembly.read_part(state.Unreadable, gap) for gap in document.objects("unreadable")),
-        notes=document.texts("notes"),
-        snapshot=state.Snapshot(where, read_time(document, "taken_at")),  # new in format 1.3
+        snapshot=assembly.read(TAKEN, document, file=where),
     )
     return assembly.checked(observed, where)
 
@@ -311,7 +310,8 @@ def state_digest(observed: state.ClusterState, *, besides: Iterable[state.Unread
             for node in observed.nodes.values()
         },
         "instances": {
-            name: {key: _plain(getattr(item, key)) for key in _IN_DIGEST} for name, item in observed.instances.items()
+            name: {key: plain(getattr(item, key), _FORMS) for key in _IN_DIGEST}
+            for name, item in observed.instances.items()
         },
     }  # fmt: skip
     return "sha256:" + hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
@@ -325,28 +325,7 @@ _NOT_IN_DIGEST = (
 _IN_DIGEST = tuple(item.name for item in fields(state.LiveInstance) if item.name not in {"name", *_NOT_IN_DIGEST})
 
 
-def _nested(values: Values) -> dict[str, Value]:
-    return unflatten(dict(sorted(values.items(), key=lambda item: position(item[0]))))
-
-
-_plain = partial(plain, forms={dict: _nested, frozenset: sorted})
-"""Makes JSON types of a part of the state: own values nested, tags sorted."""
-
-
-def _nameless(item: object) -> dict[str, Value]:
-    """Return an object without its name, which is the key that it stands under."""
-    return {key: value for key, value in _plain(item).items() if key != "name"}
-
-
-def read_time(record: Record, key: str) -> str | None:
-    """Return a field that is a time, YYYY-MM-DDThh:mm:ssZ, or None. Raise InputError for anything else."""
-    written = record.text_or_none(key)
-    if written is not None and not is_time(written):
-        record.refuse(key, "YYYY-MM-DDThh:mm:ssZ", f"is {shown(written)!r}")
-    return written
-
-
 def _read_group(name: str, record: Record, cluster: Values) -> state.LiveGroup:
     own = assembly.own_values(record.record("own").fields, record.where)
     known = {} if "effective" in record.fields else {"effective": fill(own, cluster, Level.GROUP)}
-    return assembly.read_part(state.LiveGroup, record, name=name, own=own, **known)
+    return assembly.read(_GROUP, record, name=name, own=own, **known)

@@ -12,18 +12,19 @@ from pathlib import Path as FilePath
 from typing import ClassVar, Final, Self
 
 from gpolicy import __version__
-from gpolicy.cluster.assembly import read_part
+from gpolicy.cluster.assembly import read
 from gpolicy.cluster.record import Record, shown
-from gpolicy.cluster.state import ClusterState, LiveNode, Unreadable
+from gpolicy.cluster.state import ClusterState, LiveNode
+from gpolicy.cluster.state_files import TAKEN
 from gpolicy.errors import InputError
 from gpolicy.ganeti.commands import Command, call
 from gpolicy.ganeti.releases import VERSIONS, release_of
 from gpolicy.ganeti.vocabulary import Value
-from gpolicy.json_values import Key, OwnFile, Shape, plain
+from gpolicy.json_values import FROM_ONE, TEXTS, Key, Maybe, OwnFile, Shape, plain
 from gpolicy.plan import plan_file
 from gpolicy.plan.changes import NODES, words
 from gpolicy.plan.effects import ADMIN_STATE, Contents, Effect, Observed, contents, observed_in, relocated
-from gpolicy.plan.plan_json import ANSWER_KEY, OBSERVED, effect_shape
+from gpolicy.plan.plan_json import ANSWER_KEY, OBSERVED, TEXT, effect_shape, rapi_shape
 from gpolicy.plan.step import Inverse, Procedure, Step, StepWave, planned
 from gpolicy.plan.trust import Signers, first_difference
 from gpolicy.printable import count
@@ -248,6 +249,30 @@ REMEDY_FILE: Final = OwnFile("gpolicy-remedy", "1.1", "a remedy", exact=True)
 
 _REMAKE: Final = "make it again: gpolicy remedy --state SRC --save FILE"
 
+COMMAND: Final = Shape(Command, "command").with_keys(
+    argv=Key(Maybe(TEXTS), lambda command: command.argv), rapi=rapi_shape(body={"type": "object"})
+)
+
+
+def _read_move(written: Record) -> Move:
+    instance = written.text("instance")
+    ways = {key: tuple(_command(item, instance) for item in written.objects(key)) for key in ("commands", "back")}
+    move: Move = read(MOVE, written, no_way_back=written.text_or_none("no_way_back") or "", **ways)
+    if wrong := next(_wrong(move), None):
+        raise InputError(f"{written.where}: {wrong}", hint=f"the file was changed after it was made: {_REMAKE}")
+    return move
+
+
+MOVE: Final = Shape(Move, reader=_read_move).with_keys(
+    "job_set instance nodes_before nodes_after commands back no_way_back",
+    job_set=FROM_ONE,
+    instance=TEXT,
+    commands=COMMAND,
+    back=COMMAND,
+    no_way_back=Key(str | None, lambda step: step.no_way_back or None),
+)
+"""A move in a file for `gpolicy apply`."""
+
 SAVED: Final = Shape(SavedRemedy).with_keys(
     "kind gpolicy cluster_uuid ganeti_version observed not_shown residents supposes answer",
     kind=REMEDY_FILE.head["kind"],
@@ -255,10 +280,15 @@ SAVED: Final = Shape(SavedRemedy).with_keys(
     ganeti_version=Key(str | None, lambda remedy: remedy.version or None),
     observed=OBSERVED,
     not_shown="gaps",
-    supposes=Key(Shape(Supposed).with_keys("file is_plan effects", effects=effect_shape()), "supposed"),
+    supposes=Key(Shape(Supposed).with_keys("file is_plan effects", file=TEXT, effects=effect_shape()), "supposed"),
     answer=ANSWER_KEY,
 )
 """What apply needs of a remedy beside its moves."""
+
+_REMEDY: Final = Shape(SavedRemedy).with_keys(
+    cluster_name=Key(TEXT, "cluster"), source=TEXT, snapshot=TAKEN, steps=Key(MOVE, "moves"), **SAVED.keys
+)
+"""What is read of a file: also what each report has, and the moves."""
 
 
 def read_procedure(path: FilePath, signers: Signers | None = None) -> Procedure:
@@ -283,34 +313,10 @@ def _remedy(written: Record) -> SavedRemedy:
     release = written.text_or_none("ganeti_version") or ""
     if release and release not in VERSIONS:
         raise InputError(f"{written.where}: there is no Ganeti release {shown(release)!r}", hint=_REMAKE)
-    moves = [_move(item) for item in written.objects("steps")]
-    observed = {name: plan_file.read_observed(item) for name, item in written.records("observed")}
-    residents = written.record("residents")
-    found = SavedRemedy(
-        cluster=plan_file.check_text(written, "cluster_name"),
-        cluster_uuid=written.text_or_none("cluster_uuid"),
-        source=plan_file.check_text(written, "source"),
-        version=release,
-        observed=observed,
-        gaps=tuple(read_part(Unreadable, gap) for gap in written.objects("not_shown")),
-        snapshot=plan_file.read_snapshot(written),
-        supposed=_supposed(written),
-        residents={name: residents.texts(name) for name in residents.fields},
-        moves=tuple(moves),
-    )
-    if wrong := next(_contradictions(moves, found), None):
+    found: SavedRemedy = read(_REMEDY, written, version=release)
+    if wrong := next(_contradictions(found.moves, found), None):
         raise InputError(f"{written.where}: {wrong}", hint=f"the file was changed after it was made: {_REMAKE}")
-    return replace(found, steps=steps_of(moves, observed))
-
-
-def _move(written: Record) -> Move:
-    instance = plan_file.check_text(written, "instance")
-    commands, back = (tuple(_command(item, instance) for item in written.objects(key)) for key in ("commands", "back"))
-    reason = written.text_or_none("no_way_back") or ""
-    move = read_part(Move, written, instance=instance, commands=commands, back=back, no_way_back=reason)
-    if wrong := next(_wrong(move), None):
-        raise InputError(f"{written.where}: {wrong}", hint=f"the file was changed after it was made: {_REMAKE}")
-    return move
+    return replace(found, steps=steps_of(found.moves, found.observed))
 
 
 def _command(written: Record, instance: str) -> Command:
@@ -360,11 +366,3 @@ def _contradictions(moves: Sequence[Move], remedy: SavedRemedy) -> Iterator[str]
             start = " and ".join(move.nodes_before)
             yield f"{shown(move.instance)} is on {' and '.join(here[name])} then, not on {start}"
         here[name] = move.places[-1]
-
-
-def _supposed(written: Record) -> Supposed | None:
-    if written.fields.get("supposes") is None:
-        return None
-    supposes = written.record("supposes")
-    effects = tuple(map(plan_file.read_effect, supposes.objects("effects")))
-    return Supposed(plan_file.check_text(supposes, "file"), supposes.flag("is_plan"), effects)

@@ -11,13 +11,13 @@ from gpolicy.evacuate import evacuation
 from gpolicy.ganeti.commands import shell_line
 from gpolicy.json_values import COUNT, FROM_ONE, LENGTH, TEXTS, Document, Key, Many, Shape
 from gpolicy.printable import Tone, count, some
-from gpolicy.remedy.saved_remedy import REMEDY_FILE, SAVED, SavedRemedy
+from gpolicy.remedy.saved_remedy import MOVE, REMEDY_FILE, SAVED, SavedRemedy
 from gpolicy.report import answer
 from gpolicy.report.capacity_json import head
 from gpolicy.report.glossary import FAILURES, REFUSALS
 from gpolicy.report.pictures import memory_section
 from gpolicy.report.place_answer import CANDIDATE
-from gpolicy.report.remedy_answer import MOVE, duration
+from gpolicy.report.remedy_answer import duration
 
 _OF: Final = {
     EvacuationMode.ALL: "",

@@ -6,15 +6,13 @@ from typing import Any, Final
 
 from gpolicy.analysis.size_words import with_bound
 from gpolicy.analysis.violations import PolicyViolation
-from gpolicy.ganeti.commands import Command
-from gpolicy.json_values import COUNT, FROM_ONE, LENGTH, NUMBER, TEXTS, Document, Key, Maybe, Shape, fields_of
-from gpolicy.plan.plan_json import rapi_shape
+from gpolicy.json_values import COUNT, FROM_ONE, LENGTH, NUMBER, Document, Key, Shape, fields_of
 from gpolicy.printable import count
 from gpolicy.remedy.commands import SizeCure
 from gpolicy.remedy.faults import Fault, FaultKind
 from gpolicy.remedy.remedy import Left, RemedyReport, RemedyStep
 from gpolicy.remedy.room import MadeRoom
-from gpolicy.remedy.saved_remedy import REMEDY_FILE, SAVED, Move, SavedRemedy
+from gpolicy.remedy.saved_remedy import COMMAND, MOVE, REMEDY_FILE, SAVED, SavedRemedy
 from gpolicy.report import answer
 from gpolicy.report.capacity_json import head
 from gpolicy.report.pictures import memory_section
@@ -173,17 +171,6 @@ def _size_entry(item: SizeCure) -> answer.Entry:
 
 _NOT_NEGATIVE: Final = {"type": "number", "minimum": 0}
 _FAULT: Final = fields_of(Fault)
-_COMMAND: Final = Shape(Command, "command").with_keys(
-    argv=Key(Maybe(TEXTS), lambda command: command.argv), rapi=rapi_shape(body={"type": "object"})
-)
-MOVE: Final = Shape(Move).with_keys(
-    "job_set instance nodes_before nodes_after commands back no_way_back",
-    job_set=FROM_ONE,
-    commands=_COMMAND,
-    back=_COMMAND,
-    no_way_back=Key(str | None, lambda step: step.no_way_back or None),
-)
-"""A move in a file for `gpolicy apply`."""
 _STEP: Final = Shape(RemedyStep).with_keys(
     "number job_set instance nodes_before nodes_after commands copied seconds downtime cures back no_way_back score",
     **{key: item for key, item in MOVE.keys.items() if item.form},
@@ -199,8 +186,8 @@ _SIZE_SHAPE: Final = Shape(SizeCure).with_keys(
     violation=Shape(PolicyViolation).with_keys(
         "group pair pair_name breaches exclusive_storage", breaches={"type": "object"}
     ),
-    commands=_COMMAND,
-    back=_COMMAND,
+    commands=COMMAND,
+    back=COMMAND,
     reason=Key(str | None, lambda item: item.reason or None),
 )
 REMEDY_DOCUMENT: Final = Document(

@@ -20,7 +20,7 @@ from types import NoneType, UnionType
 from typing import Any, Final, Literal, Union, get_args, get_origin
 
 from gpolicy.ganeti.vocabulary import Value
-from gpolicy.json_values import LENGTH, Document, Many, Maybe, Shape, fields_of
+from gpolicy.json_values import LENGTH, Checked, Document, Many, Maybe, Shape, fields_of
 
 Schema = dict[str, Any]
 
@@ -141,6 +141,8 @@ class _Writer:
             case Maybe(inner, nothing):
                 found = self._form(None, inner, forms)
                 return _or_null(found) if nothing == _NULL else {"anyOf": [nothing, found]}
+            case Checked(form=inner):
+                return self._form(kind, inner, forms)
             case Shape() | dict() | None:
                 return self._typed(kind, form, forms)
         return self._typed(form, None, forms)

@@ -14,8 +14,7 @@ from gpolicy.errors import InputError
 from gpolicy.ganeti.vocabulary import Level, Value
 from gpolicy.plan.changes import ChangeAction
 from gpolicy.plan.diff import diff
-from gpolicy.plan.plan_file import read_terms
-from gpolicy.plan.plan_json import terms_data
+from gpolicy.plan.plan_json import TERMS, read_terms
 from gpolicy.plan.sides import before_and_after
 from gpolicy.policy.loading import load_policy
 from gpolicy.resolve.desired import resolve, terms_of
@@ -104,7 +103,7 @@ def test_terms_follow_a_group_that_is_renamed(state: ClusterState, tmp_path: Pat
 
 def test_a_plan_file_keeps_terms(state: ClusterState, tmp_path: Path) -> None:
     found = terms(state, tmp_path)
-    written = json.loads(json.dumps(terms_data(found)))
+    written = json.loads(json.dumps(TERMS(found)))
     assert read_terms(Record.of(written, "plan.json: terms")) == found
 
 
@@ -117,7 +116,10 @@ def test_a_plan_file_keeps_terms(state: ClusterState, tmp_path: Path) -> None:
             "oversubscription should be a ratio above 0 and up to 100, but is a number",
         ),
         ({"volumes": {"margin": 1}}, "margin should be a share below 1, but is a number"),
-        ({"promise": {"volumes": [1, -1]}}, "volumes should be a list of sizes, but is a list"),
+        (
+            {"volumes": {"margin": 0, "reserve": 0}, "promise": {"volumes": [1, -1]}},
+            "volumes should be a list of sizes, but is a list",
+        ),
     ],
 )
 def test_terms_that_no_policy_can_have_are_refused(group: Value, message: str) -> None:
