@@ -63,7 +63,7 @@ READY: Final[dict[str, Any]] = {}
 NUMBER: Final[Any] = float | None
 """A number that may be none in Python (nan, inf), and is null then."""
 _SCALARS: Final = frozenset({str, int, bool, type(None)})
-Reader = Callable[[Any], Any] | None
+ReadRecord = Callable[[Any], Any] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +127,7 @@ class Shape:
     """
 
     def __init__(
-        self, kind: type, name: str = "", *, documented: bool = False, forms: Forms = _NONE, reader: Reader = None
+        self, kind: type, name: str = "", *, documented: bool = False, forms: Forms = _NONE, reader: ReadRecord = None
     ) -> None:
         self.name, self.kind, self.documented, self.forms, self.reader = name, kind, documented, forms, reader
         self.keys: dict[str, Key] = {}

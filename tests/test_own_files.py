@@ -205,6 +205,8 @@ WRONG: list[tuple[tuple[str | int, ...], Value, str]] = [
     (("changes", 0, "object"), "cluster/x", "changes: object should be cluster, group/NAME or node/NAME, but is"),
     (("changes", 0, "affects"), ["x"], "changes: affects should be cluster, group/NAME or node/NAME, but is 'x'"),
     (("left_out", 0, "object"), "instance/i", "left_out: object should be cluster, group/NAME or node/NAME, but is"),
+    (("left_out", 0, "object"), "group/a\0", "left_out: object should be cluster, group/NAME or node/NAME"),
+    (("unreadable", 0, "object"), "node/a\0", "unreadable: object should be cluster, group/NAME or node/NAME"),
     (("left_out", 0, "keys"), [], "left_out: keys should be the path of a value, but is a list"),
     (("left_out", 0, "action"), "x", "left_out: action should be one of set, reset,"),
     (("changes", 0, "keys"), [], "changes: keys should be the path of a value, but is a list"),

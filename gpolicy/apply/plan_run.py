@@ -21,10 +21,11 @@ from gpolicy.errors import GpolicyError, RequestError, argument
 from gpolicy.ganeti.releases import release_of, unknown_release
 from gpolicy.impact.declared_guards import judge_declared_again
 from gpolicy.json_values import DIGEST, LENGTH, Document, Key
-from gpolicy.plan.built_in_guards import GuardResult, judge_again
+from gpolicy.plan.built_in_guards import GuardResult, judge
 from gpolicy.plan.changes import NAME, words
 from gpolicy.plan.effects import Effect, Progress, written
-from gpolicy.plan.plan import Plan
+from gpolicy.plan.plan import Plan, sides_of_plan
+from gpolicy.plan.sides import undone
 from gpolicy.plan.step import Procedure
 from gpolicy.progress import Tell, silent
 from gpolicy.remedy.saved_remedy import SavedRemedy, Supposed, moved_residents, residents_of
@@ -121,9 +122,11 @@ def guards_now(plan: Plan, state: ClusterState, tell: Tell = silent, *, begun: b
     plan has `begun`, it says less and less, and passes.
     """
     allowed = {guard.name: guard.message for guard in plan.guards if guard.allowed}
+    sides = sides_of_plan(plan, state)
+    compared = sides_of_plan(plan, undone(state, plan.changes)) if begun else sides
     verdicts = [
-        *judge_again(plan.changes, state, frozenset(allowed)),
-        *judge_declared_again(plan, state, frozenset(allowed), tell, begun=begun),
+        *judge(sides, frozenset(allowed)),
+        *judge_declared_again(plan, compared, frozenset(allowed), tell),
     ]
     hint = f"make a fresh plan, with {argument('allowed')} NAME for each guard that may be passed"
     if failed := [guard for guard in verdicts if not guard.ok]:

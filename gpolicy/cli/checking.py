@@ -97,7 +97,7 @@ def check(request: CheckRequest) -> int:
         roots = {item.settings.source: item.policy.root or Path() for item in checked}  # one for each settings file
         mistakes = settings_mistakes(roots.values())
         checked = [replace(checked[0], findings=[*checked[0].findings, *mistakes]), *checked[1:]]
-    checked = with_new(checked, base_of(request.clusters.changed_since), checker.check)
+    checked = marked_since(base_of(request.clusters.changed_since), checked, checker.check)
     return show_report(_report(checked, request), request.shown.display, also=request.shown.files)
 
 
@@ -108,7 +108,7 @@ def _check_one(target: Target, request: CheckRequest) -> Report:
         checker = _checker([target.policy], target, request)
     except (UnreachableError, InputError) as error:  # what needs no cluster can be checked all the same
         silent, checker = error, _checker([target.policy], replace(target, address=None), request)
-    report = _report(with_new(checker.check(), base_of(request.clusters.changed_since), checker.check), request)
+    report = _report(marked_since(base_of(request.clusters.changed_since), checker.check(), checker.check), request)
     if silent is None or report.answer is None:
         return report
     answer = replace(report.answer(), unknown=(f"the cluster was not read: {silent.message}",))
@@ -118,10 +118,10 @@ def _check_one(target: Target, request: CheckRequest) -> Report:
 _WithFindings = TypeVar("_WithFindings", "Examined", gpolicy.CheckedPolicy)
 
 
-def with_new(
-    checked: list[_WithFindings], base: str, again: Callable[[Mapping[str, str]], list[_WithFindings]]
+def marked_since(
+    base: str, checked: list[_WithFindings], again: Callable[[Mapping[str, str]], list[_WithFindings]]
 ) -> list[_WithFindings]:
-    """Return checked policies whose accepted findings say whether they are new, if the base of the change is known.
+    """Return checked policies whose accepted findings say whether they are new since the base of the change, if known.
 
     `again` checks the same policies with the texts that their files had there.
     """
@@ -365,10 +365,11 @@ def checked_policy(
         together = member.together if member is not None else ()
         check_policy = partial(gpolicy.check_policy, state=state, together=together, only_errors=only_errors)
 
-        def checked(texts: Mapping[str, str] | None = None) -> list[gpolicy.CheckedPolicy]:
-            return [check_policy(member_policy(members or {}, root, texts), today=reader_today(), texts=texts)]
+        def check_with(texts: Mapping[str, str] | None) -> gpolicy.CheckedPolicy:
+            return check_policy(member_policy(members or {}, root, texts), today=reader_today(), texts=texts)
 
-        return with_new(checked(), base, checked)[0]
+        (checked,) = marked_since(base, [check_with(None)], lambda texts: [check_with(texts)])
+        return checked
 
 
 def read_for(roots: Sequence[Path], target: Target) -> ClusterState | None:

@@ -196,9 +196,9 @@ def targets_of(asked: Clusters, path: Path | None = None, *, volumes: bool = Fal
 
     Raise UsageError for options that exclude one another, InputError for what is wrong with the settings file.
     """
-    if not _several(asked):
+    if not _asks_for_several(asked):
         asked, path = _cluster_or_policy(asked, path)
-        return _targets(asked, (_one(asked, path, volumes=volumes),))
+        return _targets(asked, (_choose_one(asked, path, volumes=volumes),))
     from gpolicy.fleet.choosing import changed_clusters, labelled_clusters, sharded_clusters  # noqa: PLC0415
 
     _refuse_address(asked)
@@ -254,7 +254,7 @@ def _targets(asked: Clusters, targets: Sequence[Target], *, several: bool = Fals
     return Targets(targets=targets, several=several, pages=asked.pages, jobs=jobs, seconds=asked.timeout, shard=shard)
 
 
-def _several(asked: Clusters) -> bool:
+def _asks_for_several(asked: Clusters) -> bool:
     if asked.all_clusters and asked.label:
         raise UsageError("--all and --label exclude one another", hint="leave one of them out")
     several = asked.all_clusters or bool(asked.label)
@@ -283,7 +283,7 @@ def refuse_rapi_options(rapi: RapiOptions) -> None:
         raise UsageError(f"{option} is about one address, not about clusters of gpolicy.toml", hint=hint)
 
 
-def _one(asked: Clusters, path: Path | None, *, volumes: bool) -> Target:
+def _choose_one(asked: Clusters, path: Path | None, *, volumes: bool) -> Target:
     src = asked.state
     if src and ":" not in src and (clusters := clusters_near(path)) and (src in clusters or not Path(src).exists()):
         from gpolicy.fleet.named_clusters import one_cluster  # noqa: PLC0415 (few need it)
@@ -294,7 +294,7 @@ def _one(asked: Clusters, path: Path | None, *, volumes: bool) -> Target:
         src = os.environ.get(STATE_VARIABLE)
         if src:
             sys.stderr.write(as_text([f"state: {src} ({STATE_VARIABLE})"]))
-        elif (cluster := _default(path)) is not None:
+        elif (cluster := _choose_default(path)) is not None:
             _refuse_address(asked)
             sys.stderr.write(as_text([f"cluster: {cluster.name} ({as_named(cluster.source)})"]))
             return target_of(cluster, path, asked.snapshots, volumes=volumes)
@@ -303,7 +303,7 @@ def _one(asked: Clusters, path: Path | None, *, volumes: bool) -> Target:
     return Target(given_policy=path, address=src or None, options=source_options(asked, volumes=volumes))
 
 
-def _default(path: Path | None) -> NamedCluster | None:
+def _choose_default(path: Path | None) -> NamedCluster | None:
     """Return the cluster of a policy: the only one of the settings file, or the one that the policy belongs to."""
     clusters = clusters_near(path)
     if not clusters:

@@ -1,5 +1,6 @@
 """Putting the parts of a cluster together after any source has read them, and checking that they fit.
 
+Values of our own files, also of plans and remedies, are read along the shapes that write them (`read`).
 Own values are read as Ganeti stores or sends them: by the paths of the parameter table, with checked types. Every
 number is held against the bounds in `gpolicy.ganeti.amounts`.
 """
@@ -375,7 +376,7 @@ def _read_here(part: Shape, record: Record, _: str) -> object:
     return read(part, record)
 
 
-def read(kind: type[_T] | Shape, record: Record, **known: object) -> _T:
+def read(kind: type[_T] | Shape, record: Record, /, **known: object) -> _T:
     """Return a value from a record; `known` are attributes that are already read.
 
     A shape says which keys of the record are read, and what is checked: those that hold an attribute, or an attribute

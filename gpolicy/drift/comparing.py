@@ -85,14 +85,22 @@ class DriftReport:
     snapshot: Snapshot | None = None
 
 
-def find_drift(policy: Policy, state: ClusterState, *, today: date, settings: Settings = DEFAULT) -> DriftReport:
+def find_drift(
+    policy: Policy,
+    state: ClusterState,
+    *,
+    today: date,
+    settings: Settings = DEFAULT,
+    desired: Desired | None = None,
+) -> DriftReport:
     """Return the differences of `state` from `policy`. `today` decides which waivers are valid.
 
     Drift that the settings ignore is left out, with a note on its amount, so that nobody takes it for no drift.
 
-    `policy` must have no errors and match the cluster: otherwise the comparison would be incomplete.
+    `policy` must have no errors and match the cluster: otherwise the comparison would be incomplete. `desired` is what
+    it wants of this state, where that is known already.
     """
-    difference = diff(policy, state)
+    difference = diff(policy, state, desired=desired)
     waivers, writes = _DriftWaivers(policy, today), identities(state)
     found: list[Drift] = []
     accepted: list[AcceptedDrift] = []

@@ -179,11 +179,11 @@ def capacity_change(loaded: LoadedSides, tell: Tell) -> CapacityChange:
     `unavailable`, and with it the whole cluster.
     """
     slow = {item.match.name: why for item in loaded.groups if (why := _too_slow(item))}
-    pairs = [item for item in loaded.groups if item.match.name not in slow]
-    pairs += [loaded.whole] if loaded.whole and not slow else []
+    compared = [item for item in loaded.groups if item.match.name not in slow]
+    compared += [loaded.whole] if loaded.whole and not slow else []
 
     changes: list[GroupCapacityChange] = []
-    for item, (before, after) in zip(pairs, measure_sides(pairs, partial(count_in_time, tell)), strict=True):
+    for item, (before, after) in zip(compared, measure_sides(compared, partial(count_in_time, tell)), strict=True):
         try:
             changes.append(_group_change(item, _counted(before), _counted(after), loaded.sides.names))
         except TooLongError as error:
@@ -202,8 +202,8 @@ def _counted(side: GroupCapacity | TooLongError | None) -> GroupCapacity | None:
     return side
 
 
-def _too_slow(pair: CountedSides) -> str:
-    found = [side.too_slow.message for side in (pair.before, pair.after) if side is not None and side.too_slow]
+def _too_slow(sides: CountedSides) -> str:
+    found = [side.too_slow.message for side in (sides.before, sides.after) if side is not None and side.too_slow]
     return f"under its limits {found[0]}" if found else ""
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from math import inf
 from typing import TypeVar
 
@@ -62,14 +63,17 @@ class LoadedSides:
     def declared(self) -> LoadedSides:
         """The same states, counted by what is declared."""
         known = (*self.before.clusters, *self.after.clusters)
-        return load_sides(self.sides, like=known, resource_model=True) if self.declares else self
+        return _load_sides(self.sides, like=known, resource_model=True) if self.declares else self
 
 
-def load_sides(sides: Sides, *, like: Sequence[CountedCluster] = (), resource_model: bool = False) -> LoadedSides:
-    """Return what can be counted of both sides; `like` and `resource_model` are those of `load_state`.
+@lru_cache(maxsize=1)  # impact, guards and pictures of a plan ask for the same sides
+def load_sides(sides: Sides) -> LoadedSides:
+    """Return what can be counted of both sides. Raise GpolicyError where no group of one of them is known."""
+    return _load_sides(sides)
 
-    Raise GpolicyError where no group of one of them is known.
-    """
+
+def _load_sides(sides: Sides, *, like: Sequence[CountedCluster] = (), resource_model: bool = False) -> LoadedSides:
+    """Load both states; `like` and `resource_model` are those of `load_state`."""
     old = load_state(sides.before, like=like, resource_model=resource_model)
     new = load_state(sides.after, like=(*like, *old.clusters), resource_model=resource_model)
     groups, unavailable = [], {}

@@ -11,7 +11,6 @@ from typing import Final, NamedTuple, TypeVar
 from gpolicy.analysis.basis import BasisKind
 from gpolicy.analysis.node_losses import GroupRedundancy
 from gpolicy.analysis.size_words import size_title
-from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import GpolicyError
 from gpolicy.ganeti.amounts import exact_size
 from gpolicy.ganeti.vocabulary import MINMAX
@@ -21,8 +20,8 @@ from gpolicy.impact.impact import GroupRedundancyChange, Impact, RedundancyChang
 from gpolicy.plan.built_in_guards import GuardResult
 from gpolicy.plan.changes import NAME, Change, ChangeAction, NotCompared
 from gpolicy.plan.part import LeftOut
-from gpolicy.plan.plan import Plan, sides_of_plan
-from gpolicy.plan.sides import Sides, undone
+from gpolicy.plan.plan import Plan
+from gpolicy.plan.sides import Sides
 from gpolicy.policy.kinds import ABOUT_GROUPS, Guard, Measure, Policy
 from gpolicy.printable import count, some
 from gpolicy.progress import Tell, silent
@@ -82,7 +81,7 @@ class Extent:
         return found and f"this part of the plan {found}"
 
     def within(self, found: _GroupsChange) -> _GroupsChange:
-        """Return a part of the impact with the groups that are touched only."""
+        """Return a section of the impact with the groups that are touched only."""
         groups = tuple(item for item in found.groups if item.group in self.touched)
         unavailable = {name: why for name, why in found.unavailable.items() if name in self.touched}
         return replace(found, groups=groups, unavailable=unavailable)
@@ -158,17 +157,12 @@ def takes_instances(impact: Impact | None, allowed: frozenset[str]) -> tuple[Gua
 
 
 def judge_declared_again(
-    plan: Plan, state: ClusterState, allowed: frozenset[str], tell: Tell = silent, *, begun: bool = False
+    plan: Plan, sides: Sides, allowed: frozenset[str], tell: Tell = silent
 ) -> tuple[GuardResult, ...]:
-    """Return the verdicts on a plan that was made earlier, for the cluster as `state` shows it now.
-
-    Once the plan has `begun`, they compare with the cluster before its first step.
-    """
+    """Return the verdicts on a plan that was made earlier, for the cluster as it is now before and after it."""
     guards, of_emptied = plan.declared_guards, _judges_emptied(plan)
     if not measures_nodes(plan):
         return declared_verdicts(guards, plan.changes, None, allowed=allowed)
-    first = undone(state, plan.changes) if begun else state
-    sides = sides_of_plan(plan, first)
     known = guard_impact(sides, guards, tell, of_emptied=of_emptied)
     return (*(takes_instances(known, allowed) if of_emptied else ()), *judge_declared(plan, sides, known, allowed))
 
@@ -193,14 +187,14 @@ def verdicts_on(policy: Policy, sides: Sides) -> tuple[tuple[GuardResult, ...], 
     """Return the verdict of every guard of a policy, and that of `TAKES_INSTANCES`, if it has one."""
     guards, changes = policy.guards, sides.changes
     known = guard_impact(sides, guards) if need_impact(guards) else None
-    built_in = takes_instances(_doubtful(sides, known) if changes else None, frozenset())
+    built_in = takes_instances(_doubtful(sides) if changes else None, frozenset())
     return declared_verdicts(guards, changes, known, not_compared=sides.difference.not_compared), built_in
 
 
-def _doubtful(sides: Sides, known: Impact | None) -> Impact | None:
+def _doubtful(sides: Sides) -> Impact | None:
     """Return the capacity of the groups that may take nothing any more; None if nothing is known."""
     try:
-        loaded = known.loaded if known and known.loaded else load_sides(sides)
+        loaded = load_sides(sides)
         counted = [one for one in loaded.groups if one.after and one.after.too_slow is None]
         found = [one for one in counted if one.before and one.after and not one.after.surely_takes_one]
         doubtful = replace(loaded, groups=tuple(found), whole=None)

@@ -199,7 +199,7 @@ class _View:
 
     def volume_size(self, node: LiveNode) -> VolumeSize | None:
         """Return the size of the smallest volume of a node, which Ganeti computes with; None if it is not known."""
-        known, sizes = smallest_volume(self.state, node), self.promised(node.group)
+        known, sizes = smallest_volume(self.state, node), self.promised_sizes(node.group)
         return self.terms(node.group).volume_size(min(sizes)) if sizes and known is None else known
 
     def count(self, node: LiveNode) -> int | None:
@@ -216,7 +216,7 @@ class _View:
         """Return what counts of the volumes of a group."""
         return self.state.terms_of(group).volumes
 
-    def promised(self, group: str) -> list[int]:
+    def promised_sizes(self, group: str) -> list[int]:
         """Return the sizes of the volumes that are promised of the nodes of a group."""
         promised = self.hardware.get(group)
         return [size.value for size in promised.pv_sizes] if promised else []
@@ -228,7 +228,7 @@ def _volumes(view: _View, group: str, turned_on: Sequence[str]) -> GroupVolumes:
     measured = {node.name: found for node in nodes if (found := pools_of(view.state, node)) is not None}
     pools = {name: found.own for name, found in measured.items()}
     on_nodes = [(volume.size, name) for name, pool in pools.items() for volume in pool.allocatable]
-    sizes = [size for size, _ in on_nodes] or view.promised(group)
+    sizes = [size for size, _ in on_nodes] or view.promised_sizes(group)
     hardware, terms, names = view.hardware.get(group), view.terms(group), tuple(node.name for node in nodes)
     count = hardware.volume_count if hardware else None
     if not sizes and count is None:

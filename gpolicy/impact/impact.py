@@ -275,8 +275,6 @@ class Impact:
     declares: bool = False
     what_if: tuple[str, ...] = ()
     limits: tuple[LimitsInForce, ...] = ()
-    loaded: LoadedSides | None = None
-    """What was counted, if anything was."""
 
 
 PARTS: Final = ("violations", "capacity", "redundancy", "location", "remedy", "exclusive_storage", "resource_model")
@@ -312,9 +310,9 @@ def impact(
             raise why_not
         return loaded
 
-    readable = (loaded.before.readable, loaded.after.readable) if loaded else (None, None)
+    settled = (loaded.before.readable, loaded.after.readable) if loaded else (None, None)
     measures: Mapping[str, Callable[[], object]] = {
-        "violations": lambda: violation_change(sides, readable),
+        "violations": lambda: violation_change(sides, settled),
         "capacity": lambda: capacity_change(counted(), tell),
         "redundancy": lambda: redundancy_change(counted(), failures, tell),
         "location": lambda: location_change(sides),
@@ -337,5 +335,4 @@ def impact(
         basis=loaded.after.basis(),
         group_basis={name: loaded.after.basis(name).kind for name in loaded.after.groups},
         declares=loaded.declares,
-        loaded=loaded,
     )

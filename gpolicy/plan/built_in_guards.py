@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from gpolicy.cluster.state import ClusterObject, ClusterState
+from gpolicy.cluster.terms import Terms
 from gpolicy.errors import RequestError
 from gpolicy.ganeti.parameters import PARAMETERS
 from gpolicy.ganeti.vocabulary import (
@@ -24,7 +25,7 @@ from gpolicy.ganeti.vocabulary import (
 from gpolicy.guessing import did_you_mean_one_of
 from gpolicy.plan.changes import MEMBERSHIP, NAME, Change, ChangeAction, Objection, contains, instances_with, words
 from gpolicy.plan.diff import Difference
-from gpolicy.plan.sides import Sides, projected
+from gpolicy.plan.sides import Sides, sides_of
 from gpolicy.policy.kinds import BUILT_IN, Policy
 from gpolicy.printable import some
 from gpolicy.resolve.desired import OTHER_CLUSTER
@@ -80,17 +81,6 @@ def judge(sides: Sides, allowed: frozenset[str]) -> list[GuardResult]:
     return results
 
 
-def judge_again(
-    changes: Sequence[Change], state: ClusterState, allowed: frozenset[str], impossible: Sequence[Objection] = ()
-) -> list[GuardResult]:
-    """Return the verdicts on changes that were planned earlier, for the cluster as `state` shows it now.
-
-    What only the policy can tell was judged when the plan was made.
-    """
-    after = projected(state, changes)
-    return judge(Sides(state, after, difference=Difference([*changes]), impossible=tuple(impossible)), allowed)
-
-
 def judge_without_cluster(
     changes: Sequence[Change], own: Values, impossible: Sequence[Objection], allowed: frozenset[str]
 ) -> dict[str, GuardResult]:
@@ -98,7 +88,7 @@ def judge_without_cluster(
     cluster = ClusterObject(own=dict(own))
     state = ClusterState(source="", name="", software_version=None, cluster=cluster, groups={}, nodes={}, instances={})
     mine = [change for change in changes if change.level is Level.CLUSTER]
-    results = judge_again(mine, state, allowed, impossible)
+    results = judge(sides_of(state, Difference(mine), Terms(), tuple(impossible)), allowed)
     return {guard.name: guard for guard in results if guard.name in JUDGED_WITHOUT_CLUSTER}
 
 

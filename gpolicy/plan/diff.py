@@ -122,8 +122,8 @@ class _Diff:
         self, level: Level, name: str | None, leaves: Leaves, own: tuple[_Seen, _Seen], effective: tuple[_Seen, _Seen]
     ) -> None:
         """Compare the own values of an object, before and after, where any are declared; say which are in effect."""
-        now = self.desired.groups[name].current if level is Level.GROUP and name else name
-        is_new = level is Level.GROUP and now is None
+        current = self.desired.groups[name].current if level is Level.GROUP and name else name
+        is_new = level is Level.GROUP and current is None
         for path in sorted(leaves, key=position):
             leaf = leaves[path]
             if not self.state.readable(level, path) and not is_new:
@@ -137,7 +137,7 @@ class _Diff:
             before, after = (values.get(path) for values in effective)
             affects = self._followers(level, name, path) if before != after else ()
             risk, reason = (
-                changes.risk_when_new(path) if is_new else changes.risk_of(self.state, now, path, before, after)
+                changes.risk_when_new(path) if is_new else changes.risk_of(self.state, current, path, before, after)
             )
             if leaf.value is INHERIT and own_after is not None:
                 reason = changes.STANDS_IN

@@ -19,7 +19,7 @@ from gpolicy.plan.changes import Change, ChangeKey, NotCompared, Objection, key_
 from gpolicy.plan.diff import Difference, diff
 from gpolicy.plan.effects import Effect, Observed, net_effects, observed_in, touched
 from gpolicy.plan.part import WHOLE, LeftOut, Part, changes_left_out, choose, select, without_change
-from gpolicy.plan.sides import Sides, before_and_after, sides_of
+from gpolicy.plan.sides import Sides, named_by, sides_of
 from gpolicy.plan.step import Procedure, Step
 from gpolicy.plan.steps import StepBasis, make_steps, one_way_nodes
 from gpolicy.policy.kinds import Guard, Policy
@@ -157,8 +157,8 @@ def make_plan(
     chosen = choose(policy, state, whole.changes, part)
     difference = whole if part.is_whole else _partial(policy, state, whole, part, chosen.keys)
     stepping = _stepping(policy, state, difference)
-    terms = with_limits(terms_of(policy, whole.desired), limits)
-    sides = sides_of(policy, state, difference, terms, stepping.impossible)
+    terms = with_limits(terms_of(policy, whole.desired), limits)  # of the whole policy, also for a part of the plan
+    sides = named_by(policy, sides_of(state, difference, terms, stepping.impossible))
     plan = replace(
         bare_plan(policy, state, besides_other_cluster(difference.findings)),
         state_digest_rapi=state_digest(state, besides=HIDDEN_BY_RAPI),
@@ -180,8 +180,8 @@ def make_plan(
 
 def sides_of_plan(plan: Plan, state: ClusterState) -> Sides:
     """Return the cluster in `state` before and after a plan that was made earlier."""
-    before, after = before_and_after(state, plan.changes, plan.terms)
-    return Sides(before, after, names_by_object(plan.pair_names), Difference([*plan.changes]))
+    sides = sides_of(state, Difference([*plan.changes]), plan.terms)
+    return replace(sides, names=names_by_object(plan.pair_names))
 
 
 def bare_plan(policy: Policy, state: ClusterState, findings: Sequence[Finding]) -> Plan:

@@ -22,7 +22,7 @@ from gpolicy.ganeti.htools_reading import ALLOCATOR_PARAMETERS
 from gpolicy.ganeti.parameters import canonical
 from gpolicy.ganeti.releases import is_release
 from gpolicy.ganeti.vocabulary import ENABLED_HYPERVISORS, Level, Path, Value
-from gpolicy.json_values import DIGEST, LENGTH, NOT_EMPTY, PLACE, TEXTS, Checked, Key, Many, Maybe, OwnFile, Shape
+from gpolicy.json_values import DIGEST, LENGTH, NOT_EMPTY, PLACE, Checked, Key, Many, Maybe, OwnFile, Shape, fields_of
 from gpolicy.plan.built_in_guards import GuardResult
 from gpolicy.plan.changes import Change, NotCompared, Risk
 from gpolicy.plan.effects import Effect, Observed
@@ -35,7 +35,7 @@ PLAN_FILE: Final = OwnFile("gpolicy-plan", "1.7", "a plan", exact=True)
 
 OBJECT_NAME: Final = Checked(
     "cluster, group/NAME or node/NAME",
-    re.compile("cluster|(group|node)/.+", re.DOTALL).fullmatch,
+    re.compile("cluster|(group|node)/[^\0]+").fullmatch,
     {"type": "string", "pattern": "^(cluster$|group/|node/)"},
 )
 TEXT: Final = Checked("text without a null character, which no command can carry", lambda text: "\0" not in text)
@@ -102,7 +102,7 @@ OBSERVED: Final = Shape(Observed, "observed", reader=_read_observed).with_keys(
     ),
 )
 _COMMAND: Final = Shape(PlannedCommand).with_keys(
-    argv=Key(Maybe({**TEXTS, "minItems": 2}), lambda command: command.argv),
+    argv=Key(Maybe(Many(str, 2)), lambda command: command.argv),
     rapi=rapi_shape(body={"type": ["object", "null"]}),
     effects=_EFFECT,
 )
@@ -215,10 +215,10 @@ def _read_declared_value(written: Record) -> tuple[Path, Value]:
 
 
 _SHARE: Final = Checked("a share below 1", lambda share: share is not None and 0 <= share < 1)
-_GROUP_TERMS: Final = Shape(GroupTerms).with_keys(
-    "limits volumes promise",
-    limits=Shape(Limits).with_keys(
-        "max_node_failures oversubscription cpus_after_failure",
+_GROUP_TERMS: Final = fields_of(
+    GroupTerms,
+    limits=fields_of(
+        Limits,
         max_node_failures=Checked(
             f"a number from 0 to {MOST_NODE_FAILURES}", lambda number: 0 <= number <= MOST_NODE_FAILURES
         ),
@@ -227,7 +227,7 @@ _GROUP_TERMS: Final = Shape(GroupTerms).with_keys(
             lambda ratio: 0 < ratio <= GREATEST_OVERSUBSCRIPTION,
         ),
     ),
-    volumes=Shape(VolumeTerms).with_keys("exclude volume_groups margin reserve", margin=_SHARE, reserve=_SHARE),
+    volumes=fields_of(VolumeTerms, margin=_SHARE, reserve=_SHARE),
 )
 TERMS: Final = Shape(Terms).with_keys(
     "groups others values release",

@@ -43,7 +43,7 @@ class GroupMatch:
         return self.before if self.after is not None and self.before != self.after else None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)  # what is counted of it is remembered
 class Sides:
     """A cluster before and after a change.
 
@@ -99,15 +99,21 @@ def planned_sides(policy: Policy, state: ClusterState, desired: Desired | None =
     `desired` is what the policy wants of this state, where it is known already.
     """
     difference = diff(policy, state, desired=desired)
-    return sides_of(policy, state, difference, terms_of(policy, difference.desired))
+    return named_by(policy, sides_of(state, difference, terms_of(policy, difference.desired)))
 
 
 def sides_of(
-    policy: Policy, state: ClusterState, difference: Difference, terms: Terms, impossible: tuple[Objection, ...] = ()
+    state: ClusterState, difference: Difference, terms: Terms, impossible: tuple[Objection, ...] = ()
 ) -> Sides:
-    """Return the cluster before and after a difference from what `policy` declares, or a part of it."""
-    before, after = before_and_after(state, difference.changes, terms)
-    return Sides(before, after, pair_names(policy, after), difference, impossible)
+    """Return the cluster before and after a difference, both under the terms of a policy; sizes have no names yet."""
+    before = under_terms(state, terms, new_names(difference.changes))
+    after = projected(before, difference.changes, terms)
+    return Sides(before, after, difference=difference, impossible=impossible)
+
+
+def named_by(policy: Policy, sides: Sides) -> Sides:
+    """Return the same with the names that a policy gives to sizes."""
+    return replace(sides, names=pair_names(policy, sides.after))
 
 
 def projected(state: ClusterState, changes: Sequence[Change], terms: Terms | None = None) -> ClusterState:
@@ -159,12 +165,6 @@ def undone(state: ClusterState, changes: Sequence[Change]) -> ClusterState:
         was, becomes = change.effective_after, change.effective_before
         found.append(replace(back, effective_before=was, effective_after=becomes))
     return projected(state, found)
-
-
-def before_and_after(state: ClusterState, changes: Sequence[Change], terms: Terms) -> tuple[ClusterState, ClusterState]:
-    """Return the cluster as it is and as it will be, both under the terms of a policy."""
-    before = under_terms(state, terms, new_names(changes))
-    return before, projected(before, changes, terms)
 
 
 def _measured(before: ClusterState, after: ClusterState) -> ClusterState:

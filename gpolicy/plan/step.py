@@ -145,8 +145,8 @@ def inverse_of(
     if not values:
         return Inverse((), lost)
     label = label_of(level, name)
-    forward = {effect.path: effect for effect in assigned(label, {}, after)}
-    effects = assigned(label, {path: effect.after for path, effect in forward.items()}, _stored(level, values, version))
+    set_by_step = {effect.path: effect.after for effect in assigned(label, {}, after)}
+    effects = assigned(label, set_by_step, _stored(level, values, version))
     back = inverse_by([(partial(modify, level, name, values, version), effects)])
     return replace(back, not_restored=(*lost, *back.not_restored))
 

@@ -92,16 +92,16 @@ class _Maker:
         self.created = {change.object_name or "": None for change in changes if change.action is ChangeAction.CREATE}
         self.removed = [change.object_name or "" for change in changes if change.action is ChangeAction.REMOVE]
         self.emptied: list[str] = []
-        self.leaves: dict[Level, dict[str, list[Change]]] = {level: {} for level in Level}
+        self.value_changes: dict[Level, dict[str, list[Change]]] = {level: {} for level in Level}
         for change in changes:
             if change.path not in (NAME, MEMBERSHIP, TAGS):
-                self.leaves[change.level].setdefault(change.object_name or "", []).append(change)
+                self.value_changes[change.level].setdefault(change.object_name or "", []).append(change)
         self.lasting = self._lasting()
         self.taken_names = self._taken_names()
 
     def run(self) -> None:
         """Make the steps. They are sorted by wave later: only within a wave does the order here count."""
-        cluster = self.leaves[Level.CLUSTER].get("", [])
+        cluster = self.value_changes[Level.CLUSTER].get("", [])
         gone = {template for change in cluster if change.path == ENABLED_TEMPLATES for template in _gone(change)}
         letting_go = self._groups_letting_go(gone)
         lists = {name: self._group_seen(name).get(ALLOWED_TEMPLATES) for name in self.removed}
@@ -110,21 +110,21 @@ class _Maker:
         self._cluster(others, waits=bool(letting_go or self.emptied))
         for name in letting_go:  # before the renames: under their old names
             old_name = next((old for old, new in self.renamed.items() if new == name), name)
-            self._group(old_name, self.leaves[Level.GROUP][name], StepWave.LET_GO)
+            self._group(old_name, self.value_changes[Level.GROUP][name], StepWave.LET_GO)
         for name in self.emptied:
             before = {ALLOWED_TEMPLATES: self._group_seen(name)[ALLOWED_TEMPLATES]}
             self._modify(Level.GROUP, name, before, {ALLOWED_TEMPLATES: RESET}, StepWave.LET_GO)
         self._renames()
         for name in self.created:
             self._create(name)
-        for name, leaves in self.leaves[Level.GROUP].items():
+        for name, leaves in self.value_changes[Level.GROUP].items():
             if name not in letting_go and name not in self.created:
                 self._group(name, leaves, StepWave.GROUPS)
         self._node_moves()
         for name in self.removed:
             make, effect = partial(commands.group_remove, name), Effect(f"group/{name}", NAME, name, None)
             self._step(StepWave.GROUPS, f"group/{name}", f"remove group {name}", make, self._recreate(name), (effect,))
-        for name, leaves in self.leaves[Level.NODE].items():
+        for name, leaves in self.value_changes[Level.NODE].items():
             before = {change.path: change.before for change in leaves}
             self._modify(Level.NODE, name, before, _assignments(leaves), StepWave.NODES)
         self._tags()
@@ -160,25 +160,24 @@ class _Maker:
         """
         return [
             name
-            for name, leaves in self.leaves[Level.GROUP].items()
+            for name, leaves in self.value_changes[Level.GROUP].items()
             for change in leaves
             if name not in self.created and change.path == ALLOWED_TEMPLATES and gone & set(words(change.before))
         ]
 
     def _cluster(self, changes: list[Change], *, waits: bool) -> None:
         """Modify the cluster in one step, or in two when groups must let go of a template in between."""
-        before = {change.path: change.before for change in changes}
-        after = _assignments(changes)
+        before, after = {change.path: change.before for change in changes}, _assignments(changes)
         templates = next((change for change in changes if change.path == ENABLED_TEMPLATES), None)
         enables = templates is not None and bool({*words(templates.after)} - {*words(templates.before)})
-        if templates is not None and enables and waits:
-            first: _Assigned = {path: after[path] for path in _STORAGE if after.get(path)}
-            after = {path: value for path, value in after.items() if path not in first}
-            both: list[Value] = [*words(templates.after), *_gone(templates)]
-            first[ENABLED_TEMPLATES] = both
-            self._cluster_step(StepWave.ENABLE, first, before)
-            before[ENABLED_TEMPLATES] = both
-        self._cluster_step(StepWave.ENABLE if enables and not waits else StepWave.CLUSTER, after, before)
+        if templates is None or not enables or not waits:
+            self._cluster_step(StepWave.ENABLE if enables else StepWave.CLUSTER, after, before)
+            return
+        both: list[Value] = [*words(templates.after), *_gone(templates)]
+        storage: _Assigned = {path: after[path] for path in _STORAGE if after.get(path)}
+        rest = {path: value for path, value in after.items() if path not in storage}
+        self._cluster_step(StepWave.ENABLE, storage | {ENABLED_TEMPLATES: both}, before)
+        self._cluster_step(StepWave.CLUSTER, rest, before | {ENABLED_TEMPLATES: both})
 
     def _cluster_step(self, wave: StepWave, assignments: _Assigned, before: Values) -> None:
         """Add a step for what one opcode can do, and one for what has a route of its own."""
@@ -204,7 +203,7 @@ class _Maker:
         return replace(inverse, not_restored=(*inverse.not_restored, *stays))
 
     def _create(self, name: str) -> None:
-        values = _assignments(self.leaves[Level.GROUP].get(name, []))
+        values = _assignments(self.value_changes[Level.GROUP].get(name, []))
         make = partial(commands.group_add, name, values, version=self.version)
         exists = Effect(f"group/{name}", NAME, None, name)
         inverse = inverse_by([(partial(commands.group_remove, name), (exists.reversed(),))])

@@ -184,7 +184,6 @@ class Kind:
     """
 
     field: str
-    name: str
     read: Reader
     about: type[Declared] | None
     is_named: bool
@@ -192,7 +191,7 @@ class Kind:
 
 def kind(name: str, read: Reader, *, about: type[Declared] | None = None, is_named: bool = False, **given: Any) -> Any:
     """Return a field of a policy that declares a kind of document. `given` is for `dataclasses.field`: the default."""
-    return field(**given, metadata={"name": name, "read": read, "about": about, "is_named": is_named})
+    return field(**given, metadata={name: {"read": read, "about": about, "is_named": is_named}})
 
 
 def _one(make: Callable[[Builder], object]) -> Reader:
@@ -262,7 +261,7 @@ class Policy:
         return (*cluster, *self.groups.values(), *self.node_sets)
 
 
-KINDS: Final = {each.metadata["name"]: Kind(each.name, **each.metadata) for each in fields(Policy) if each.metadata}
+KINDS: Final = {name: Kind(each.name, **said) for each in fields(Policy) for name, said in each.metadata.items()}
 """The kinds of documents, in the order of messages and schemas."""
 
 KIND_NAMES: Final = tuple(KINDS)

@@ -50,7 +50,7 @@ _add(ScoreComponent, "product", value=NUMBER, least=NUMBER, product=NUMBER)
 _FORMS[Score] = Shape(Score, "score", documented=True, forms=_FORMS).with_keys(
     "total minimum components", total=NUMBER, minimum=NUMBER
 )
-IMPACT: Final = fields_of(Impact, without=("loaded",), forms=_FORMS)
+IMPACT: Final = fields_of(Impact, forms=_FORMS)
 """The form of an impact. A number that is not finite is null."""
 
 PLAN_DOCUMENT: Final = Document(

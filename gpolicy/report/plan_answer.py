@@ -12,7 +12,7 @@ from gpolicy.errors import GpolicyError
 from gpolicy.findings import Accepted, Severity
 from gpolicy.ganeti.releases import unknown_release
 from gpolicy.ganeti.vocabulary import MINMAX, TakesEffect
-from gpolicy.impact.comparison import LoadedSides, ViolationChange, load_sides
+from gpolicy.impact.comparison import ViolationChange, load_sides
 from gpolicy.impact.impact import Impact, LocationChange
 from gpolicy.plan.built_in_guards import GuardResult, can_be_allowed
 from gpolicy.plan.changes import MAY_VIOLATE, MEMBERSHIP, NAME, TAGS, Change, ChangeAction, Risk, words
@@ -56,8 +56,8 @@ def plan_answer(
     unknown = unknown_release(running)
     has_effect = bool(plan.changes) or (sides is not None and sides.before.release != sides.after.release)
     known = impact if has_effect else None  # what is supposed, and limits, are told all the same
-    effects = impact_section(known) if known else None
-    sections = effects.sections if effects else ()
+    cost = impact_section(known) if known else None
+    sections = cost.sections if cost else ()
     worse = any(section.weight is answer.Weight.WORSE for section in sections)
     what_if, limits = (impact.what_if, impact.limits) if impact else ((), ())
     groups = "groups" if len(unmanaged) > 1 else "group"
@@ -101,7 +101,7 @@ def plan_answer(
                 f"Left out of this part: {count(len(left_out), 'change')}",
                 [answer.Entries("change", left_out)],
             ),
-            *((effects,) if effects else ()),
+            *((cost,) if cost else ()),
             values_text.not_compared(plan.not_compared, "wanted"),
             answer.Section("memory", MEMORY, nodes),
             answer.Section("domains", "Failure domains", domains),
@@ -251,17 +251,17 @@ def _pictures(plan: Plan, known: Impact | None, sides: Sides) -> tuple[list[answ
     verdicts = {item.instance: kind for kind, items in kinds for item in items}
     return (
         [answer.Picture("specs", lambda: spec_pictures(sides, renamed, verdicts))],
-        [answer.Picture("nodes", lambda: _memory(sides, known.loaded if known else None, renamed))],
+        [answer.Picture("nodes", lambda: _memory(sides, renamed))],
         [answer.Picture("domains", lambda: domain_pictures(sides, location))],
     )
 
 
-def _memory(sides: Sides, loaded: LoadedSides | None, renamed: Mapping[str, str]) -> list[GroupPicture]:
+def _memory(sides: Sides, renamed: Mapping[str, str]) -> list[GroupPicture]:
     """Return the nodes before and after; without figures where nothing is counted."""
     before: Iterable[Node] = ()
     after: Iterable[Node] = ()
     with suppress(GpolicyError):
-        loaded = loaded or load_sides(sides)
+        loaded = load_sides(sides)
         before, after = (side.whole.cluster.nodes.values() for side in (loaded.before, loaded.after))
     return group_pictures(node_uses(sides.before, before), node_uses(sides.after, after), renamed)
 

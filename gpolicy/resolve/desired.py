@@ -6,7 +6,7 @@ The terms of a policy (`gpolicy.cluster.terms`) for that cluster follow from the
 import re
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import COUNTED, VOLUME_GROUP, GroupTerms, Limits, PairNames, Promise, Terms, VolumeTerms
@@ -17,7 +17,6 @@ from gpolicy.policy import model
 from gpolicy.policy.kinds import Policy
 from gpolicy.policy.model import ClusterPolicy, Declared, GroupPolicy, Leaf, Leaves, NodeSetPolicy
 
-_Claim = tuple[str, Located[str]]  # the name of a group, and what of its list matches a node
 _LETTERS = re.compile(r"[^\d.]*+")
 _WILDCARD = re.compile(r"[]*?]")
 _NODE = "node "
@@ -125,13 +124,13 @@ def _current_names(policy: Policy, state: ClusterState, findings: list[Finding])
         for group in policy.groups.values()
         if group.renamed_from and group.removed is None and group.renamed_from.value in state.groups
     }
-    taken, left = set(state.groups), set[str]()
+    taken, given_up = set(state.groups), set[str]()
     while ready := [name for name in waiting if name not in taken]:
         name, old = ready[0], waiting.pop(ready[0])
         if old.value in taken:
             current[name] = old.value
             taken = (taken - {old.value}) | {name}
-            left.add(old.value)
+            given_up.add(old.value)
         else:
             findings.append(_clash(f"{old.value} is to become {name}, but also another group", old))
     for name, old in waiting.items():
@@ -139,7 +138,8 @@ def _current_names(policy: Policy, state: ClusterState, findings: list[Finding])
         done = holder is not None and holder.removed is None and old.value not in waiting
         if old.value != name and not done:  # another group may have the old name now
             findings.append(_clash(f"{old.value} is to become {name}, but the cluster has a group {name}", old))
-    return {name: None if now == name and name in left else now for name, now in current.items()}
+    # what is called as a group was that gets another name is a new group
+    return {name: None if now == name and name in given_up else now for name, now in current.items()}
 
 
 def _clash(message: str, old: Located[str]) -> Finding:
@@ -182,33 +182,43 @@ def _named_beside(owner: GroupPolicy | NodeSetPolicy, desired: Desired) -> list[
     return [entry.value for item in alike for entry in item.nodes or ()]
 
 
+class _Claim(NamedTuple):
+    """What claims a node for a group: a name or glob of its list."""
+
+    group: str
+    pattern: Located[str]
+
+    @property
+    def is_glob(self) -> bool:
+        return model.is_glob(self.pattern.value)
+
+
 def _memberships(policy: Policy, state: ClusterState, desired: Desired) -> None:
-    claims: dict[str, list[tuple[bool, str, Located[str]]]] = {}
+    claims: dict[str, list[_Claim]] = {}
     for group in policy.groups.values():
         for pattern in (group.nodes or ()) if not group.removed else ():
             for name in _known(pattern, state.nodes, desired, group):
-                claims.setdefault(name, []).append((model.is_glob(pattern.value), group.name, pattern))
+                claims.setdefault(name, []).append(_Claim(group.name, pattern))
     contested: dict[tuple[Span, Span], tuple[_Claim, _Claim, list[str]]] = {}
     for name, claimed in claims.items():
-        is_glob = all(claim[0] for claim in claimed)
-        first, *others = [claim[1:] for claim in claimed if claim[0] is is_glob]
-        other = next((claim for claim in others if claim[0] != first[0]), first)
-        if other != first:
-            contested.setdefault((first[1].span, other[1].span), (first, other, []))[2].append(name)
+        first, *others = [claim for claim in claimed if not claim.is_glob] or claimed  # a name wins over a glob
+        other = next((claim for claim in others if claim.group != first.group), None)
+        if other is not None:
+            contested.setdefault((first.pattern.span, other.pattern.span), (first, other, []))[2].append(name)
         else:
-            _desired_node(desired, name).group = Located(first[0], first[1].span)
+            _desired_node(desired, name).group = Located(first.group, first.pattern.span)
     for first, other, names in contested.values():
-        message = f"{_some_nodes(names)} claimed by the groups {first[0]} and {other[0]}"
+        message = f"{_some_nodes(names)} claimed by the groups {first.group} and {other.group}"
         hint = "name the node in one of them; a name wins over a glob"
-        home = _home_of(names, (first[0], other[0]), state, desired)
-        wide, narrow = (first, other) if home == other[0] else (other, first)
+        home = _home_of(names, (first.group, other.group), state, desired)
+        wide, narrow = (first, other) if home == other.group else (other, first)
         meant = _own_glob(wide, state, desired, claims) if home is not None else ""
         hint = f"is {meant} meant? Else {hint}" if meant else hint
-        missing = f"nodes of {narrow[0]} beside {wide[0]}"  # several by name are one mistake
-        if model.is_glob(wide[1].value):
-            missing = f"a narrower glob at {wide[1].span}" if home is not None else ""
-        related = (Related(narrow[1].span, "also claimed here"),)
-        found = NODE_IN_TWO_GROUPS.finding(message, wide[1].span, hint=hint, related=related, missing=missing)
+        missing = f"nodes of {narrow.group} beside {wide.group}"  # several by name are one mistake
+        if wide.is_glob:
+            missing = f"a narrower glob at {wide.pattern.span}" if home is not None else ""
+        related = (Related(narrow.pattern.span, "also claimed here"),)
+        found = NODE_IN_TWO_GROUPS.finding(message, wide.pattern.span, hint=hint, related=related, missing=missing)
         desired.findings.append(found)
 
 

@@ -30,7 +30,7 @@ from gpolicy.guessing import did_you_mean_one_of
 from gpolicy.opening import read_below, real_path, reason
 from gpolicy.plan.changes import MEMBERSHIP
 from gpolicy.plan.diff import diff
-from gpolicy.plan.sides import before_and_after, planned_sides
+from gpolicy.plan.sides import planned_sides, sides_of
 from gpolicy.policy.files import boundary
 from gpolicy.policy.kinds import Policy
 from gpolicy.policy.loading import LARGEST_SNAPSHOT
@@ -229,7 +229,7 @@ def _under(
     )
     difference = diff(policy, bare)
     changes = [change for change in difference.changes if change.path != MEMBERSHIP]
-    return before_and_after(bare, changes, terms_of(policy, difference.desired))[1]
+    return sides_of(bare, replace(difference, changes=changes), terms_of(policy, difference.desired)).after
 
 
 def _promised(group: GroupPolicy | None) -> Machine:

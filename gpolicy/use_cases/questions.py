@@ -97,7 +97,7 @@ def check_policy(
     With the `state` of a cluster, the rules that need one run as well, but those about the plan (GP741 and others):
     `plan_change` says what they say. Waivers that end before `today` are no longer in force. `together` is what the
     policy shows beside others. With `only_errors`, rules that only warn may be left out. `texts` may hold another text
-    of its baseline. Raise InputError for settings that are malformed.
+    of its baseline: that at the base of a change. Raise InputError for settings that are malformed.
 
     For example, a test is `assert not check_policy(load_policy(Path("policies/berlin")), today=date.today()).errors`.
     """
@@ -141,7 +141,8 @@ def find_drift(checked: CheckedPolicy, state: ClusterState, *, today: date) -> g
     from gpolicy.drift.comparing import find_drift as compare  # noqa: PLC0415
 
     policy = checked.sound()
-    return compare(policy, state, today=today, settings=settings_for(policy.root or Path()))
+    settings = settings_for(policy.root or Path())
+    return compare(policy, state, today=today, settings=settings, desired=checked.desired_of(state))
 
 
 def show_policy(checked: CheckedPolicy) -> EffectivePolicy:

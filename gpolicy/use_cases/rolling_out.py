@@ -36,7 +36,6 @@ from gpolicy.progress import Working, quietly
 from gpolicy.rollout import rollout_run
 from gpolicy.rollout.rollout_run import LookResult, PlanStage, RolledOut, RolloutHistory, RunResult
 from gpolicy.use_cases.carrying_out import ApplyRequest, apply_plan, read_for, runner_for
-from gpolicy.use_cases.questions import check_policy
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -218,15 +217,14 @@ def _with_drift(path: Path, plan: Plan, state: ClusterState, rollout: RolloutReq
     if not plan.part.is_whole:
         return replace(found, notes=(*found.notes, "the plan is a part of the policy: the rest was not compared"))
     try:
-        root = only_root(path)
-        with rollout.working(f"checking {path}"):
-            policy = check_policy(load_policy(root), state, today=rollout.today).policy
+        with rollout.working(f"reading {path}"):
+            policy = load_policy(only_root(path))
+            settings = settings_for(policy.root or Path())
     except GpolicyError as error:
         return replace(found, notes=(*found.notes, f"its policy was not compared: {error.message}"))
     if policy_digest(policy) != plan.policy_digest:
         note = "the policy has changed since the plan was made: only the plan's changes were compared"
         return replace(found, notes=(*found.notes, note))
-    settings = settings_for(policy.root or Path())
     drift = find_drift(policy, state, today=rollout.today, settings=settings).drift
     return replace(found, troubles=tuple(f"{item.object} {item.name} is not as the policy declares" for item in drift))
 
@@ -276,7 +274,8 @@ def roll_out(
     as_asked = partial(replace, resume=request.resume, rollback=request.rollback)
     members = {item.name: replace(item, request=as_asked(item.request)) for item in request.plans}
     hands, where = SideBySide(request, members, stop or SharedStopRequests()), request.directory
-    with local_lock(lock_directory(), lock_name("roll-out", str(real_path(where))), f"roll-out of {where}"):
+    environ = next((item.request.options.environ for item in request.plans), None)
+    with local_lock(lock_directory(environ), lock_name("roll-out", str(real_path(where))), f"roll-out of {where}"):
         return _run(hands, agree, say)
 
 

@@ -17,8 +17,8 @@ from gpolicy.apply.journals import Direction
 from gpolicy.apply.plan_run import RefusedError
 from gpolicy.cluster.state import HIDDEN_BY_RAPI
 from gpolicy.errors import ExitCode, RequestError
-from gpolicy.plan.built_in_guards import GuardResult, judge_again
-from gpolicy.plan.plan import Plan, UnsafePlanError, check_safe
+from gpolicy.plan.built_in_guards import GuardResult, judge
+from gpolicy.plan.plan import Plan, UnsafePlanError, check_safe, sides_of_plan
 from gpolicy.plan.step import PlannedCommand
 from gpolicy.use_cases.carrying_out import ApplyRequest, apply_plan
 from tests.apply.model_runner import QUICK, Agreed, ModelRunner, Quiet, plan_for, run
@@ -397,7 +397,7 @@ def test_a_guard_that_fails_on_the_present_cluster_refuses_the_plan(ganeti: Pret
         RefusedError, match=r"was allowed when it said: was allowed; now it says: diskparams\.rbd\.pool"
     ):
         run(other, ModelRunner(ganeti), tmp_path / "journal")
-    (said,) = judge_again(plan.changes, ganeti.state(), frozenset())
+    (said,) = judge(sides_of_plan(plan, ganeti.state()), frozenset())
     allowed = replace(plan, guards=(GuardResult("disks-stay", True, said.message, allowed=True),))
     verdict = run(allowed, ModelRunner(ganeti), tmp_path / "journal")
     assert verdict is not None

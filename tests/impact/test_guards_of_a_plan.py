@@ -14,7 +14,8 @@ from gpolicy.cluster.state_files import read_snapshot
 from gpolicy.impact.declared_guards import declared_verdicts, failures_asked, guard_impact, judge_declared_again
 from gpolicy.impact.impact import Impact, impact
 from gpolicy.plan.diff import diff
-from gpolicy.plan.sides import Sides, projected
+from gpolicy.plan.plan import sides_of_plan
+from gpolicy.plan.sides import Sides, projected, undone
 from gpolicy.policy.loading import load_policy
 from gpolicy.resolve.desired import pair_names
 from tests.plan.planned import make_plan
@@ -62,7 +63,7 @@ def test_a_guard_is_overridden_alone_and_by_name() -> None:
 
 def test_judged_again_on_the_same_cluster_the_verdicts_are_the_same() -> None:
     plan = replace(make_plan(POLICY, STATE), declared_guards=POLICY.guards, pair_names=NAMES.by_object)
-    again = judge_declared_again(plan, STATE, frozenset())
+    again = judge_declared_again(plan, sides_of_plan(plan, STATE), frozenset())
     assert again == declared_verdicts(POLICY.guards, CHANGES, guard_impact(Sides(STATE, AFTER, NAMES), POLICY.guards))
 
 
@@ -71,7 +72,8 @@ def test_a_resumed_plan_is_judged_as_it_was_at_first(done: int) -> None:
     """Guards compare with the cluster before the first step: else a plan could not be resumed, or would lose little."""
     plan = replace(make_plan(POLICY, STATE), declared_guards=POLICY.guards, pair_names=NAMES.by_object)
     half = projected(STATE, CHANGES[:done])
-    assert judge_declared_again(plan, half, frozenset(), begun=True) == judge_declared_again(plan, STATE, frozenset())
+    first, begun = sides_of_plan(plan, STATE), sides_of_plan(plan, undone(half, plan.changes))
+    assert judge_declared_again(plan, begun, frozenset()) == judge_declared_again(plan, first, frozenset())
 
 
 def test_guards_count_on_the_basis_of_the_report() -> None:

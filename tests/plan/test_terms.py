@@ -13,9 +13,9 @@ from gpolicy.cluster.terms import GroupTerms, Limits, Promise, Terms, VolumeTerm
 from gpolicy.errors import InputError
 from gpolicy.ganeti.vocabulary import Level, Value
 from gpolicy.plan.changes import ChangeAction
-from gpolicy.plan.diff import diff
+from gpolicy.plan.diff import Difference, diff
 from gpolicy.plan.plan_json import TERMS, read_terms
-from gpolicy.plan.sides import before_and_after
+from gpolicy.plan.sides import sides_of
 from gpolicy.policy.loading import load_policy
 from gpolicy.resolve.desired import resolve, terms_of
 
@@ -96,7 +96,8 @@ def test_terms_follow_a_group_that_is_renamed(state: ClusterState, tmp_path: Pat
     found = terms(state, tmp_path)
     changes = diff(load_policy(tmp_path / "policy.yaml"), state).changes
     assert [change.after for change in changes if change.action is ChangeAction.RENAME] == ["fast"]
-    before, after = before_and_after(state, changes, found)
+    sides = sides_of(state, Difference([*changes]), found)
+    before, after = sides.before, sides.after
     assert before.terms_of("dedicated") == after.terms_of("fast") == FAST
     assert before.groups["dedicated"].own["hv_state", "kvm", "mem_node"] == 0
 

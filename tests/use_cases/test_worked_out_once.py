@@ -14,9 +14,10 @@ import gpolicy
 from gpolicy.analysis import allocator_input, loaded_state
 from gpolicy.checking import context
 from gpolicy.cluster.terms import limited
+from gpolicy.drift import comparing
 from gpolicy.impact import comparison
 from gpolicy.impact.declared_guards import verdicts_on
-from gpolicy.plan import built_in_guards, diff, plan, sides
+from gpolicy.plan import diff, plan, sides
 from gpolicy.plan.sides import planned_sides
 from gpolicy.report.answer import Picture
 from gpolicy.report.plan_answer import plan_answer
@@ -49,8 +50,8 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
             monkeypatch.setattr(module, name, counting)
 
     count("resolve", desired.resolve, context, diff)
-    count("diff", diff.diff, diff, plan, sides)
-    count("projected", sides.projected, sides, built_in_guards, changes)
+    count("diff", diff.diff, diff, plan, sides, comparing)
+    count("projected", sides.projected, sides, changes)
     count("load_state", loaded_state.load_state, loaded_state, comparison)
     count("cluster_data", allocator_input.cluster_data, allocator_input)
     return found
@@ -67,6 +68,14 @@ def test_a_plan_resolves_compares_and_projects_once(counted: Counter[str], tmp_p
              for part in section.parts)  # fmt: skip
     assert [part.draw() for part in parts if isinstance(part, Picture)]
     assert counted == {"resolve": 1, "diff": 1, "projected": 1, "load_state": 2, "cluster_data": 2}  # each side once
+
+
+def test_drift_resolves_and_compares_once(counted: Counter[str], tmp_path: Path) -> None:
+    (tmp_path / "policy.yaml").write_text(POLICY, encoding="utf-8")
+    state = gpolicy.read_state(f"snapshot:{ROOT}/policies/two-groups.snapshot.json")
+    checked = gpolicy.check_policy(gpolicy.load_policy(tmp_path / "policy.yaml"), state, today=date(2026, 1, 1))
+    assert gpolicy.find_drift(checked, state, today=date(2026, 1, 1)).drift
+    assert counted == {"resolve": 1, "diff": 1}
 
 
 def test_the_guards_of_a_policy_and_the_built_in_one_count_each_side_once(counted: Counter[str]) -> None:

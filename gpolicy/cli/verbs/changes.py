@@ -46,7 +46,7 @@ def plan(  # noqa: PLR0913 (one parameter an option)
     exclude: Annotated[list[str] | None, typer.Option("--exclude", metavar="OBJECT")] = None,
     max_node_failures: options.MaxNodeFailures = None,
     cpus_after_failure: options.CpusAfterFailure = None,
-    impact: Annotated[bool, typer.Option("--impact/--no-impact")] = True,
+    with_impact: Annotated[bool, typer.Option("--impact/--no-impact")] = True,
     detailed_exitcode: Annotated[bool, typer.Option("--detailed-exitcode")] = False,
     physical_volumes: options.Volumes = False,
     ganeti_version: Annotated[str | None, typer.Option("--ganeti-version", metavar="RELEASE")] = None,
@@ -65,7 +65,7 @@ def plan(  # noqa: PLR0913 (one parameter an option)
     request = gpolicy.PlanRequest(
         allowed=frozenset(allow or ()),
         part=Part(only=tuple(only or ()), exclude=tuple(exclude or ())),
-        with_impact=impact,
+        with_impact=with_impact,
         limits=gpolicy.Limits(max_node_failures=max_node_failures, cpus_after_failure=cpus_after_failure),
         what_if=suppositions.read(),
         upgrade=None if ganeti_version is None else check_release(ganeti_version, "ganeti_version"),
