@@ -39,6 +39,8 @@ def load_policy(path: Path, texts: Mapping[str, str] | None = None) -> Policy:
     """Return the policy in the file or directory `path`. Raise InputError when there is nothing to read.
 
     `texts` are read in place of what is in the files of these names: the policy as it would be.
+
+    For example, `load_policy(Path("policies/berlin")).groups` are the groups that it declares, by name.
     """
     within = files.boundary(path)
     policy = load_files(files.policy_files(path, within), path, texts, within)

@@ -114,6 +114,8 @@ def run_tests(
 
     A test without a cluster of its own runs on `state`, else on the hardware that the groups promise. Raise PolicyError
     for a policy with an error, RequestError where no test has that name.
+
+    For example, `all(outcome.ok for outcome in run_tests([checked]))` says whether all of them pass.
     """
     from gpolicy.testing import running_tests  # noqa: PLC0415 (the allocator comes with it)
 
@@ -136,6 +138,8 @@ def find_drift(checked: CheckedPolicy, state: ClusterState, *, today: date) -> g
     """Return where the cluster in `state` differs from the policy, less what waivers accept on `today`.
 
     Raise PolicyError for a policy with an error.
+
+    For example, `find_drift(checked, state, today=date.today()).drift` is empty where it is as the policy declares.
     """
     from gpolicy.checking.settings_tables import settings_for  # noqa: PLC0415
     from gpolicy.drift.comparing import find_drift as compare  # noqa: PLC0415
@@ -191,6 +195,8 @@ def open_cluster(
 
     `plan_file` is what notes call the plan. Raise PolicyError for a policy with an error or that does not fit the
     cluster, RequestError for a plan of another cluster, or where what is supposed is impossible.
+
+    For example, `open_cluster(state, checked).state.groups` are the groups as the policy makes them.
     """
     from gpolicy.plan.sides import Sides, planned_sides  # noqa: PLC0415
 
@@ -339,8 +345,9 @@ def suggest_sizes(
 ) -> gpolicy.SuggestReport:
     """Return sizes of instances that tile the nodes of each group, or of `group`, with what they would let fit.
 
-    `stop` may end the search early (default: never). Raise RequestError for a request that is impossible on these
-    nodes.
+    `stop` may end the search early (default: never). Raise RequestError for an impossible request.
+
+    For example, `suggest_sizes(cluster, SuggestRequest(), group="shared").groups[0].document` declares such sizes.
     """
     from gpolicy.suggest.suggesting import suggest  # noqa: PLC0415
 
@@ -357,8 +364,7 @@ def size_group(
 ) -> gpolicy.SizeReport:
     """Return the cheapest numbers of nodes to buy until the wanted instances fit.
 
-    `stop` may end the search early. Raise RequestError for a question without sense on this cluster, GpolicyError if no
-    number of nodes is enough.
+    `stop` may end the search early. Raise RequestError for a question without sense, GpolicyError if none is enough.
     """
     from gpolicy.what_if.sizing import find_size  # noqa: PLC0415
 
@@ -390,6 +396,8 @@ def find_evacuation(
 
     The `resource_model` of the cluster goes before that of the request. What is left when `stop` ends the search
     stays. Raise RequestError for a request without sense on this cluster.
+
+    For example, `find_evacuation(cluster, EvacuationRequest(nodes="node1")).stays` is what could not leave that node.
     """
     from gpolicy.evacuate.evacuating import find_evacuation as find  # noqa: PLC0415
 
@@ -430,6 +438,8 @@ def find_remedy(
     `rate` is how many MiB of disk a job copies a second. With `want`, as in "3x large", the moves make room for wanted
     instances instead. `stop` may end the search early. Raise RequestError for a `want` without sense on this cluster,
     GpolicyError if figures of nodes are missing in all groups.
+
+    For example, `find_remedy(cluster, want="1x small group=shared").steps` are the moves that make room for one.
     """
     from gpolicy.remedy.remedy import find_remedy as find  # noqa: PLC0415
     from gpolicy.remedy.room import read_want  # noqa: PLC0415

@@ -6,6 +6,7 @@ import ast
 import inspect
 import json
 import re
+import shutil
 import subprocess
 import sys
 from datetime import date
@@ -83,6 +84,29 @@ def test_a_policy_with_an_error_says_which(tmp_path: Path) -> None:
 def test_an_evacuation_counts_as_the_cluster_was_opened(declared: bool) -> None:
     cluster = gpolicy.open_cluster(gpolicy.read_state(STATE), resource_model=declared)
     assert gpolicy.find_evacuation(cluster, gpolicy.EvacuationRequest(nodes="node1")).asked.resource_model is declared
+
+
+def _examples() -> list[str]:
+    functions = filter(inspect.isfunction, (getattr(gpolicy, name) for name in gpolicy.PUBLIC))
+    said = (inspect.getdoc(function) or "" for function in functions)
+    return [found for text in said for found in re.findall(r"For example, [^`]*`([^`]+)`", " ".join(text.split()))]
+
+
+CHANGES_A_CLUSTER = re.compile(r"(apply_plan|roll_out|write_policy)\(")
+
+
+@pytest.mark.parametrize("example", _examples())
+def test_the_examples_of_the_functions_run(example: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    shutil.copytree(POLICY, tmp_path / "policies" / "berlin")
+    shutil.copy(STATE.removeprefix("snapshot:"), tmp_path / "berlin.json")
+    monkeypatch.chdir(tmp_path)
+    state = gpolicy.read_state("snapshot:berlin.json")
+    checked = gpolicy.check_policy(gpolicy.load_policy(Path("policies/berlin")), state, today=TODAY)
+    names = {name: getattr(gpolicy, name) for name in gpolicy.PUBLIC} | {"Path": Path, "date": date}
+    values = {"state": state, "checked": checked, "cluster": gpolicy.open_cluster(state, checked)}
+    code = re.sub(r"^assert ", "", example)
+    if not CHANGES_A_CLUSTER.match(code):
+        exec(code, names | values)  # noqa: S102 (our own docstrings)
 
 
 def test_the_examples_of_the_guide_run(

@@ -266,16 +266,12 @@ def vlan_form(context: Context) -> Iterator[Hit]:
 @warning("GP168", When.MORE_WITH_STATE)
 def vlan_ignored(context: Context) -> Iterator[Hit]:
     for declared, (vlan, mode) in together(context, _VLAN, _MODE):
-        is_read = mode.value == "openvswitch" or (mode.value == "bridged" and _bridges_vlans(context))
+        bridges_vlans = release_key(context.version) >= release_key("3.0")  # since then Ganeti gives them to a bridge
+        is_read = mode.value == "openvswitch" or (mode.value == "bridged" and bridges_vlans)
         if vlan.value and not is_read:
             message = f"vlan {vlan.value} has no effect with mode {mode.value}"
             hint = "write mode: openvswitch, or a bridge of that VLAN as link"
             yield conflict(context, declared, message, hint, vlan, mode)
-
-
-def _bridges_vlans(context: Context) -> bool:
-    """Return whether Ganeti gives a bridge the VLANs of an interface, as it does since 3.0."""
-    return release_key(context.version) >= release_key("3.0")
 
 
 @warning("GP169", When.MORE_WITH_STATE)
