@@ -8,7 +8,7 @@ from typing import Final
 
 from gpolicy.cluster.state import ClusterState
 from gpolicy.findings import Finding, Severity, Span
-from gpolicy.forecast.telling import make_examination
+from gpolicy.forecast.bridge import make_examination
 from gpolicy.ganeti.parameters import default_in, parameter_at, position
 from gpolicy.ganeti.vocabulary import Path, Values
 from gpolicy.plan.sides import planned_sides

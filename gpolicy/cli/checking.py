@@ -171,7 +171,7 @@ def with_members(targets: Targets) -> Targets:
 
 
 def _checker(paths: Sequence[Path], target: Target, request: CheckRequest) -> Checker:
-    from gpolicy.forecast.telling import make_checker  # noqa: PLC0415 (other verbs need no rules)
+    from gpolicy.forecast.bridge import make_checker  # noqa: PLC0415 (other verbs need no rules)
 
     roots, state = _roots_and_state(paths, target)
     baseline, today = request.write_baseline is None, reader_today()

@@ -18,7 +18,7 @@ from gpolicy.drift.comparing import Drift, DriftReport, find_drift
 from gpolicy.drift.units import How, ObjectUnits, TagUnits, Unit, ValueUnits
 from gpolicy.errors import GpolicyError
 from gpolicy.findings import Finding, Severity, Span, told, values_of
-from gpolicy.forecast.telling import check_by_settings
+from gpolicy.forecast.bridge import check_by_settings
 from gpolicy.opening import real_path
 from gpolicy.plan.changes import MEMBERSHIP, NAME, TAGS, ChangeAction, ChangeKey, key_of
 from gpolicy.plan.diff import Difference, diff

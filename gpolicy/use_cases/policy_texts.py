@@ -109,7 +109,7 @@ def fix_policies(
     from gpolicy.checking.checking import Checker, editable_files  # noqa: PLC0415 (others need no rules)
     from gpolicy.checking.fixing import CheckRound, fix_policy  # noqa: PLC0415
     from gpolicy.checking.settings_tables import NONE  # noqa: PLC0415
-    from gpolicy.forecast.telling import FORECAST  # noqa: PLC0415
+    from gpolicy.forecast.bridge import FORECAST  # noqa: PLC0415
 
     checker = Checker(roots, state, overrides or NONE, today=today, forecast=FORECAST)
     editable: dict[str, FileToWrite] = {}

@@ -101,7 +101,7 @@ def check_policy(
 
     For example, a test is `assert not check_policy(load_policy(Path("policies/berlin")), today=date.today()).errors`.
     """
-    from gpolicy.forecast.telling import check_by_settings  # noqa: PLC0415
+    from gpolicy.forecast.bridge import check_by_settings  # noqa: PLC0415
 
     found = check_by_settings(policy, state, today=today, together=together, only_errors=only_errors, texts=texts)
     return CheckedPolicy(policy, tuple(found.findings), found.accepted, state, found.desired)

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 
 from gpolicy.adopt.adopting import Adopted, adopt_cluster
 from gpolicy.cluster.state import ClusterState
-from gpolicy.forecast.telling import FORECAST
+from gpolicy.forecast.bridge import FORECAST
 from gpolicy.formatting.formatting import format_text
 from gpolicy.ganeti.parameters import default_in, parameter_at
 from gpolicy.ganeti.releases import DEFAULT_VERSION, release_of

@@ -12,7 +12,7 @@ from gpolicy.adopt.adopting import Adopted, adopt_cluster
 from gpolicy.cluster.sources import read_state
 from gpolicy.cluster.state import ClusterObject, ClusterState, LiveGroup, LiveNode
 from gpolicy.cluster.state_files import write_snapshot
-from gpolicy.forecast.telling import FORECAST
+from gpolicy.forecast.bridge import FORECAST
 from gpolicy.ganeti.parameters import fill
 from gpolicy.ganeti.vocabulary import Level, Path as ValuePath, Value, Values
 from gpolicy.plan.plan import Plan

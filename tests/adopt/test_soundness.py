@@ -13,7 +13,7 @@ from gpolicy.adopt.adopting import adopt_cluster
 from gpolicy.adopt.soundness import file_names
 from gpolicy.cluster.state import ClusterObject, ClusterState, LiveGroup, LiveNode, Resources
 from gpolicy.cluster.state_files import read_snapshot
-from gpolicy.forecast.telling import FORECAST
+from gpolicy.forecast.bridge import FORECAST
 from gpolicy.impact.declared_guards import verdicts_on
 from gpolicy.plan.sides import planned_sides
 from gpolicy.policy.kinds import Policy

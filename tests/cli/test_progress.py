@@ -16,7 +16,7 @@ from gpolicy.checking import checking
 from gpolicy.cli import terminal
 from gpolicy.cli.running import run
 from gpolicy.drift import comparing
-from gpolicy.forecast import telling
+from gpolicy.forecast import bridge
 from gpolicy.formatting import formatting
 from gpolicy.use_cases import changes
 from tests.cli.command_line import STATE, policy
@@ -47,9 +47,9 @@ COMPARING = "comparing the policy with the cluster …"
     [
         (["check"], checking.Checker, "examinations", "checking …"),
         (["check", "--fix"], checking.Checker, "check", "fixing …"),
-        (["show"], telling, "check_by_settings", "checking {policy} …"),
-        (["test"], telling, "check_by_settings", "checking {policy} …"),
-        (["plan", "--state", STATE], telling, "check_by_settings", "checking {policy} …"),
+        (["show"], bridge, "check_by_settings", "checking {policy} …"),
+        (["test"], bridge, "check_by_settings", "checking {policy} …"),
+        (["plan", "--state", STATE], bridge, "check_by_settings", "checking {policy} …"),
         (["plan", "--state", STATE], changes, "make_plan", COMPARING),
         (["drift", "--state", STATE], comparing, "find_drift", COMPARING),
         (["fmt", "--check"], formatting, "format_text", "formatting: {policy} …"),

@@ -12,7 +12,7 @@ from typing import Any
 
 from gpolicy.cluster.state import ClusterObject, ClusterState, Identity, LiveGroup, LiveInstance, LiveNode, Unreadable
 from gpolicy.cluster.state_files import read_config_file
-from gpolicy.forecast.telling import FORECAST
+from gpolicy.forecast.bridge import FORECAST
 from gpolicy.ganeti.parameters import fill
 from gpolicy.ganeti.vocabulary import Level, Values
 from gpolicy.json_values import json_text

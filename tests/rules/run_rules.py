@@ -9,7 +9,7 @@ from pathlib import Path
 
 from gpolicy.cluster.state import ClusterObject, ClusterState, LiveDisk, LiveGroup, LiveInstance, LiveNode, Resources
 from gpolicy.findings import Finding
-from gpolicy.forecast.telling import FORECAST
+from gpolicy.forecast.bridge import FORECAST
 from gpolicy.ganeti.vocabulary import Values
 from gpolicy.policy.loading import load_policy
 from tests.mistakes import find_mistakes

@@ -9,7 +9,7 @@ import pytest
 
 from gpolicy.checking.consequences import one_for_each_missing
 from gpolicy.findings import Severity
-from gpolicy.forecast.telling import FORECAST
+from gpolicy.forecast.bridge import FORECAST
 from gpolicy.policy.loading import load_policy
 from tests.mistakes import find_mistakes
 from tests.rules.policy_texts import bounds

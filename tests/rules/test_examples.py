@@ -19,7 +19,7 @@ from gpolicy.cli.checking import settings_mistakes
 from gpolicy.cluster.state import ClusterState
 from gpolicy.drift.comparing import find_drift
 from gpolicy.findings import RuleInfo, Severity, told
-from gpolicy.forecast.telling import FORECAST
+from gpolicy.forecast.bridge import FORECAST
 from gpolicy.policy.loading import load_policy
 from gpolicy.policy.yaml_reader import MAX_DEPTH
 from tests.checking.test_baseline import TEXT, checked, write

@@ -11,7 +11,7 @@ import pytest
 from gpolicy.cluster.sources import SourceOptions, read_state
 from gpolicy.cluster.state import ClusterState, LiveDisk, PhysicalVolume, Resources, Unreadable
 from gpolicy.findings import Severity
-from gpolicy.forecast.telling import FORECAST
+from gpolicy.forecast.bridge import FORECAST
 from gpolicy.ganeti.vocabulary import Level, Values
 from gpolicy.policy.loading import load_policy
 from tests.mistakes import find_mistakes

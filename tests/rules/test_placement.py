@@ -10,7 +10,7 @@ import pytest
 
 from gpolicy.checking.checking import check_by_settings
 from gpolicy.cluster.state import ClusterState
-from gpolicy.forecast.telling import FORECAST
+from gpolicy.forecast.bridge import FORECAST
 from gpolicy.policy.loading import load_policy
 from tests.rules.run_rules import TODAY, check, cluster, with_instance
 

@@ -10,7 +10,7 @@ import pytest
 from gpolicy.checking.checking import check_by_settings
 from gpolicy.cluster.state import ClusterObject, ClusterState
 from gpolicy.findings import Severity, told
-from gpolicy.forecast.telling import FORECAST
+from gpolicy.forecast.bridge import FORECAST
 from gpolicy.ganeti.vocabulary import Value, Values
 from gpolicy.policy.loading import load_policy
 from tests.plan.planned import make_plan

@@ -13,7 +13,7 @@ from gpolicy.adopt.adopting import adopt_cluster
 from gpolicy.cluster.sources import read_state
 from gpolicy.cluster.state import ClusterState, LiveNode
 from gpolicy.findings import Severity, told
-from gpolicy.forecast.telling import FORECAST
+from gpolicy.forecast.bridge import FORECAST
 from gpolicy.impact.declared_guards import verdicts_on
 from gpolicy.plan.sides import planned_sides
 from gpolicy.policy.loading import load_policy

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from gpolicy.errors import RequestError
-from gpolicy.forecast.telling import FORECAST
+from gpolicy.forecast.bridge import FORECAST
 from gpolicy.policy.loading import load_policy
 from gpolicy.writing.documents import starter_files
 from gpolicy.writing.new_files import write_files

@@ -11,7 +11,7 @@ from gpolicy.adopt.soundness import policy_of
 from gpolicy.cluster.sources import read_state
 from gpolicy.cluster.terms import VolumeSize
 from gpolicy.findings import Severity
-from gpolicy.forecast.telling import FORECAST
+from gpolicy.forecast.bridge import FORECAST
 from gpolicy.policy.loading import load_policy
 from tests.mistakes import find_mistakes
 from tests.plan.planned import make_plan

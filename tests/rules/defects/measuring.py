@@ -8,7 +8,7 @@ from pathlib import Path
 
 from gpolicy.checking.consequences import one_for_each_missing
 from gpolicy.findings import Finding, Severity
-from gpolicy.forecast.telling import FORECAST
+from gpolicy.forecast.bridge import FORECAST
 from gpolicy.policy.files import policy_roots
 from gpolicy.policy.loading import load_policy
 from tests.mistakes import find_mistakes

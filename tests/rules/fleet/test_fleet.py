@@ -11,7 +11,7 @@ from gpolicy.checking.catalogue import FLEET_RULES
 from gpolicy.checking.checking import check_fleet
 from gpolicy.checking.rule import Fleet, Hit
 from gpolicy.findings import RuleInfo, Severity
-from gpolicy.forecast.telling import FORECAST
+from gpolicy.forecast.bridge import FORECAST
 from gpolicy.policy.files import policy_roots
 from gpolicy.policy.loading import load_policy
 from tests.mistakes import find_mistakes

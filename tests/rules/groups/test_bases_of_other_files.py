@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gpolicy.checking.checking import Checker
-from gpolicy.forecast.telling import FORECAST
+from gpolicy.forecast.bridge import FORECAST
 from gpolicy.policy.loading import load_policy
 from tests.mistakes import find_mistakes
 from tests.rules.run_rules import TODAY

@@ -14,7 +14,7 @@ from gpolicy.checking.consequences import one_for_each_missing
 from gpolicy.checking.settings_tables import Overrides, settings_for, settings_of_each
 from gpolicy.errors import InputError, RequestError
 from gpolicy.findings import Finding, Severity, told
-from gpolicy.forecast.telling import FORECAST
+from gpolicy.forecast.bridge import FORECAST
 from gpolicy.policy.loading import load_policy
 from tests.mistakes import find_mistakes
 from tests.rules.policy_texts import bounds

@@ -1,4 +1,7 @@
-"""The forecast that tells all: it asks the rooms `testing`, `plan`, `impact` and `analysis`."""
+"""The bridge from the numbers to the rules: a forecast that tells all, and the checkers that have it.
+
+It asks the rooms `testing`, `plan`, `impact` and `analysis`.
+"""
 
 from __future__ import annotations
 
