@@ -26,7 +26,10 @@ _LOW: Final[_Risk] = (changes.Risk.LOW, "")
 
 @dataclass(slots=True)
 class Difference:
-    """The differences, values that could not be compared, and findings about parts that do not match the cluster."""
+    """The differences, values that could not be compared, and findings about parts that do not match the cluster.
+
+    `desired` is what the policy wants of it, less what was skipped.
+    """
 
     changes: list[Change] = field(default_factory=list)
     not_compared: list[NotCompared] = field(default_factory=list)

@@ -70,16 +70,16 @@ def plan_change(
         plan, sides = make_plan(
             policy, state, allowed=allowed, part=request.part, limits=request.limits, desired=desired
         )
-    sides = _supposed(sides, policy, plan.terms, request)
-    found = _impact(plan, policy, sides, request, working) if request.with_impact else None
+    supposed = _supposed(sides, policy, plan.terms, request)
+    found = _impact(plan, policy, supposed, request, working) if request.with_impact else None
     warnings = (item for item in checked.findings if item.severity is Severity.WARNING)
     plan = replace(
         plan,
         declared_guards=guards_for(policy, plan.left_out),
         findings=(*plan.findings, *warnings),
     )
-    verdicts = (*takes_instances(found, allowed), *judge_declared(plan, sides, found, allowed))
-    return PlannedChange(plan=replace(plan, guards=(*plan.guards, *verdicts)), sides=sides, impact=found)
+    verdicts = (*takes_instances(found, allowed), *judge_declared(plan, supposed, found, allowed))
+    return PlannedChange(plan=replace(plan, guards=(*plan.guards, *verdicts)), sides=supposed, impact=found)
 
 
 def _supposed(sides: Sides, policy: Policy, terms: Terms, request: PlanRequest) -> Sides:
