@@ -159,7 +159,7 @@ class Shape:
         found: dict[str, Any] = {}
         for key, item, read in self._read:
             inside = read(value)
-            written = self._written(inside, item.form)
+            written = self._to_json(inside, item.form)
             if item.inline and written is None and isinstance(item.form, Maybe):
                 found |= dict.fromkeys(item.form.form.keys)
             elif item.inline:
@@ -168,7 +168,7 @@ class Shape:
                 found[key] = written
         return found
 
-    def _written(self, value: Any, form: Any) -> Any:
+    def _to_json(self, value: Any, form: Any) -> Any:
         if type(value) in _SCALARS:  # most values
             return value
         while isinstance(form, _AROUND):
@@ -179,9 +179,9 @@ class Shape:
             return form(value)
         match value:
             case tuple() | list():
-                return [self._written(item, form) for item in value]
+                return [self._to_json(item, form) for item in value]
             case Mapping():
-                return {name: self._written(item, form) for name, item in value.items()}
+                return {name: self._to_json(item, form) for name, item in value.items()}
         return None
 
 

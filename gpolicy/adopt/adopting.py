@@ -85,13 +85,13 @@ class Adoption:
 
     def run(self) -> Adopted:
         """Return the policy of the whole cluster."""
-        rules = yaml_text.rule_tags(self._tags("cluster", self.state.cluster.tags))
+        rules = yaml_text.rule_tags(self._tags_to_keep("cluster", self.state.cluster.tags))
         groups: list[str] = []
         for name in self.state.groups:
             reason = yaml_text.name_complaint(name, pattern=False) or self.excluded.get((f"group/{name}", ""), "")
             if not self._leaves_out(f"group/{name}", "", f"it cannot be declared: {reason}" if reason else ""):
                 groups.append(name)
-        self.files["cluster.yaml"] = self._cluster(rules.others)
+        self.files["cluster.yaml"] = self._write_cluster(rules.others)
         for name, file in sorted(file_names(groups).items()):
             members = sorted(node.name for node in self.state.nodes.values() if node.group == name)
             self.files[f"groups/{file}.yaml"] = self.group(self.state.groups[name], members)
@@ -101,7 +101,7 @@ class Adoption:
         self.files[documents.SCHEMA_FILE] = documents.schema_text()
         return Adopted(self.files, tuple(self.left_out))
 
-    def _cluster(self, tags: list[str]) -> str:
+    def _write_cluster(self, tags: list[str]) -> str:
         name = self.state.name
         reason = yaml_text.name_complaint(name, pattern=False) if name else "the source does not tell it"
         if self._leaves_out("cluster", "name", f"{reason}; write it in place of `unnamed`" if reason else ""):
@@ -157,7 +157,7 @@ class Adoption:
             lines += yaml_text.comment_lines(f"The source does not show {listed(gaps)}: nothing is declared of these.")
         return lines
 
-    def _tags(self, label: str, tags: Iterable[str]) -> list[str]:
+    def _tags_to_keep(self, label: str, tags: Iterable[str]) -> list[str]:
         """Return the tags that a policy can declare; the others are noted."""
         kept: list[str] = []
         for tag in sorted(tags):
@@ -184,7 +184,7 @@ class Adoption:
         nodes: list[yaml_text.YamlNode] = [
             node for node, reason in complaints.items() if not self._leaves_out(label, f"node {node}", reason)
         ]
-        tags = self._tags(label, group.tags)
+        tags = self._tags_to_keep(label, group.tags)
         lines = [
             *self._top(
                 Level.GROUP,
@@ -215,7 +215,7 @@ class Adoption:
             if self._leaves_out(label, "", f"it cannot be declared: {reason}" if reason else ""):
                 continue
             values = self._write(node.own, Level.NODE, label)
-            tags = self._tags(label, node.tags)
+            tags = self._tags_to_keep(label, node.tags)
             undeclared |= node.tags - set(tags)
             if values or tags:
                 described[node.name] = (values, tags)
@@ -337,7 +337,7 @@ class _Adding:
                 free.setdefault(self._state.nodes[name].group, []).append(name)
         taken = {str(pathlib.Path(name)) for name in self._policy.files}
         for name, file in sorted(file_names(groups).items()):
-            yield self._group(name, _unused(self._root / "groups", file, taken), free.get(name, []))
+            yield self._group_unit(name, _unused(self._root / "groups", file, taken), free.get(name, []))
         for name, nodes in sorted(free.items()):
             group = self._desired.current_groups.get(name)
             if name not in new and group is not None and group.nodes is not None:
@@ -347,7 +347,7 @@ class _Adding:
                     yield Unit(frozenset({(f"node/{node}", MEMBERSHIP)}), (way,))
         yield from self._node_sets(taken)
 
-    def _group(self, name: str, file: str, nodes: list[str]) -> Unit:
+    def _group_unit(self, name: str, file: str, nodes: list[str]) -> Unit:
         label = f"group/{name}"
         adoption = Adoption(self._state, self._excluded)
         text = adoption.group(self._state.groups[name], nodes)

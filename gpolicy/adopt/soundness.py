@@ -65,7 +65,7 @@ def unsound_places(files: Mapping[str, str], state: ClusterState) -> dict[Unsoun
     policy = policy_of(files)
     examination = make_examination(policy=policy, state=state, today=date.min)  # no waivers, hence no day
     errors = [finding for finding in examination.run().findings if finding.severity is Severity.ERROR]
-    places = list(_places(policy)) if errors else []
+    places = list(_places_in_policy(policy)) if errors else []
     found: dict[UnsoundPlace, str] = {}
     for error in errors:
         for span, place in places:
@@ -91,7 +91,7 @@ def policy_of(files: Mapping[str, str]) -> Policy:
     )
 
 
-def _places(policy: Policy) -> Iterator[tuple[Span, UnsoundPlace]]:
+def _places_in_policy(policy: Policy) -> Iterator[tuple[Span, UnsoundPlace]]:
     for declared in policy.objects:
         nodes = declared.nodes if isinstance(declared, NodeSetPolicy) else None
         for label in [declared.label] if nodes is None else [f"node/{node.value}" for node in nodes]:

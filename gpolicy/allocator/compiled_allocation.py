@@ -85,12 +85,12 @@ class CompiledAllocator(Allocator):
 
     def standard(self, state: AllocationState, instance: Instance, limit: int | None) -> AllocationState:
         """Place copies of `instance` (`Allocator.standard`)."""
-        found = self._run(EngineQuestion.STANDARD, state, instance, limit)
+        found = self._run_engine(EngineQuestion.STANDARD, state, instance, limit)
         return self._law().standard(state, instance, limit) if found is None else found
 
     def tiered(self, state: AllocationState, instance: Instance, limit: int | None) -> AllocationState:
         """Place shrinking instances (`Allocator.tiered`)."""
-        found = self._run(EngineQuestion.TIERED, state, instance, limit)
+        found = self._run_engine(EngineQuestion.TIERED, state, instance, limit)
         return self._law().tiered(state, instance, limit) if found is None else found
 
     def _law(self) -> Allocator:
@@ -99,7 +99,7 @@ class CompiledAllocator(Allocator):
         engine = replace(self.engine, spend=lambda steps: self._budget.spend(steps, before))
         return Allocator(engine, self.capacity_checks, self.each)
 
-    def _run(
+    def _run_engine(
         self, question: EngineQuestion, state: AllocationState, instance: Instance, limit: int | None
     ) -> AllocationState | None:
         """Ask the engine; None if only the law can answer."""

@@ -89,7 +89,7 @@ class Departure:
     def trials(self) -> Iterator[tuple[tuple[int, ...], Evacuated | EvacuationError]]:
         """Yield each candidate with the state after the moves to it, or why it cannot be."""
         start = Evacuated(self.nodes, self.instance, ())
-        for where in self._targets():
+        for where in self._possible_targets():
             try:
                 if self.by_pairs:
                     yield where, _chain(start, *where, force=self.force)
@@ -106,7 +106,7 @@ class Departure:
         """Return the score of the group after the moves; the smaller the better."""
         return cluster_score(node for node in moved.nodes.values() if node.facts.group == self.group)
 
-    def _targets(self) -> Iterable[tuple[int, ...]]:
+    def _possible_targets(self) -> Iterable[tuple[int, ...]]:
         if self.by_pairs:
             return permutations(self.candidates, 2)
         if _fails_over(self.mode, self.instance):

@@ -45,8 +45,8 @@ def cluster_data(state: ClusterState) -> ClusterData:
     node_index = {node.name: index for index, node in enumerate(nodes)}
     hypervisors = state.cluster.own.get(("enabled_hypervisors",))
     return ClusterData(
-        groups=tuple(_group(index, group) for index, group in enumerate(groups)),
-        nodes=tuple(_node(index, node, group_index, state) for index, node in enumerate(nodes)),
+        groups=tuple(_make_group(index, group) for index, group in enumerate(groups)),
+        nodes=tuple(_make_node(index, node, group_index, state) for index, node in enumerate(nodes)),
         instances=tuple(_instance(index, instance, node_index) for index, instance in enumerate(instances)),
         tags=tuple(sorted(state.cluster.tags)),
         policy=policy_of(state.cluster.own, "cluster"),
@@ -84,9 +84,9 @@ def policy_of(values: Values, where: str) -> InstancePolicy:
     if not isinstance(pairs, list) or not isinstance(templates, list):
         raise GpolicyError(f"{where}: its instance policy has no `minmax` or no `disk-templates`")
     return InstancePolicy(
-        minmax=tuple(_pair(pair, where) for pair in pairs),
-        std=_spec(std, where),
-        templates=tuple(_template(str(name), where) for name in templates),
+        minmax=tuple(_make_pair(pair, where) for pair in pairs),
+        std=_make_spec(std, where),
+        templates=tuple(_read_template(str(name), where) for name in templates),
         vcpu_ratio=_ratio(values, "vcpu-ratio", where),
         spindle_ratio=_ratio(values, "spindle-ratio", where),
     )
@@ -95,7 +95,7 @@ def policy_of(values: Values, where: str) -> InstancePolicy:
 def why_unreadable(instance: LiveInstance) -> str | None:
     """Return why htools cannot read an instance; None if it can."""
     try:
-        _template(instance.disk_template, f"instance {instance.name}")
+        _read_template(instance.disk_template, f"instance {instance.name}")
         _status(instance)
     except GpolicyError as error:
         return error.message
@@ -143,7 +143,7 @@ def _uses_own_disk(node: LiveNode, state: ClusterState) -> bool:
     return all(not isinstance(names, list) or local & {str(name) for name in names} for names in (enabled, allowed))
 
 
-def _group(index: int, group: LiveGroup) -> allocator_data.Group:
+def _make_group(index: int, group: LiveGroup) -> allocator_data.Group:
     policy = group.effective.get(("alloc_policy",), allocator_data.AllocPolicy.PREFERRED.value)
     if policy not in [item.value for item in allocator_data.AllocPolicy]:
         raise GpolicyError(f"group {group.name}: there is no alloc_policy {policy!r}")
@@ -158,7 +158,7 @@ def _group(index: int, group: LiveGroup) -> allocator_data.Group:
     )
 
 
-def _node(index: int, node: LiveNode, groups: Mapping[str, int], state: ClusterState) -> allocator_data.NodeData:
+def _make_node(index: int, node: LiveNode, groups: Mapping[str, int], state: ClusterState) -> allocator_data.NodeData:
     measured, exclusive = node.resources, state.has_exclusive_storage(node)
     silent = measured.memory_total is None  # offline or without instances: all zero, as in htools
     count, speed = (state.in_force(node, ("ndparams", name)) for name in ("spindle_count", "cpu_speed"))
@@ -194,7 +194,7 @@ def _instance(index: int, instance: LiveInstance, nodes: Mapping[str, int]) -> I
         disks=disks,
         vcpus=instance.vcpus,
         status=_status(instance),
-        template=_template(instance.disk_template, f"instance {instance.name}"),
+        template=_read_template(instance.disk_template, f"instance {instance.name}"),
         primary=nodes[instance.primary_node],
         secondary=nodes[instance.secondary_nodes[0]] if instance.secondary_nodes else NO_NODE,
         auto_balance=instance.auto_balance,
@@ -223,7 +223,7 @@ def disks_of(instance: LiveInstance) -> tuple[int, tuple[Disk, ...]]:
     if instance.disk_template == MIXED:  # the local ones, as far as the source says which they are
         local = [disk for disk in instance.disks if disk.template in LOCAL]
         return sum(charged_space(DiskTemplate(disk.template), [disk.size]) for disk in local), disks
-    template = _template(instance.disk_template, f"instance {instance.name}")
+    template = _read_template(instance.disk_template, f"instance {instance.name}")
     return charged_space(template, [disk.size for disk in disks]), disks
 
 
@@ -235,7 +235,7 @@ def charged_space(template: DiskTemplate, sizes: Iterable[int]) -> int:
     return sum(size + extra for size in sizes)
 
 
-def _template(name: str, where: str) -> DiskTemplate:
+def _read_template(name: str, where: str) -> DiskTemplate:
     try:
         return DiskTemplate(name)
     except ValueError:
@@ -245,13 +245,13 @@ def _template(name: str, where: str) -> DiskTemplate:
         raise GpolicyError(f"{where}{what}") from None
 
 
-def _pair(pair: Value, where: str) -> SpecPair:
+def _make_pair(pair: Value, where: str) -> SpecPair:
     if not isinstance(pair, dict):
         raise GpolicyError(f"{where}: `minmax` should hold sizes, each with min and max")
-    return SpecPair(_spec(pair.get("min"), where), _spec(pair.get("max"), where))
+    return SpecPair(_make_spec(pair.get("min"), where), _make_spec(pair.get("max"), where))
 
 
-def _spec(spec: Value, where: str) -> Spec:
+def _make_spec(spec: Value, where: str) -> Spec:
     numbers = [spec.get(name) for name in SPEC_PARAMETERS] if isinstance(spec, dict) else [None]
     whole = [number for number in numbers if isinstance(number, int)]
     if len(whole) != len(SPEC_PARAMETERS):

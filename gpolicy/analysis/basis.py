@@ -241,7 +241,7 @@ class _FigureFinder:
     promised: set[str]
 
     @cached_property
-    def _cluster(self) -> Cluster:
+    def _merged_cluster(self) -> Cluster:
         return merge(self.data, static_kvm_node_memory=self.kvm_node_memory)
 
     @cached_property
@@ -255,7 +255,7 @@ class _FigureFinder:
         model = node_resources.declared_numbers(self.state, node)
         figures, shown = Figures(), dict[str, int]()
         if missing or model:
-            values = node_resources.reported(self._cluster.nodes[item.index], self._cluster)
+            values = node_resources.reported(self._merged_cluster.nodes[item.index], self._merged_cluster)
             hidden = {*missing, *([] if _shows_disk(node) else [DISK])}
             shown = {name: value for name, value in values.items() if _figure_of(name) not in hidden}
             figures.stated = node_resources.compared(self.state, node, shown)
@@ -358,7 +358,7 @@ def node_uses(state: ClusterState, nodes: Iterable[Node], group: str | None = No
     if group is None:
         runs = Counter(item.primary_node for item in state.instances.values())
         for name, node in state.nodes.items():
-            found.setdefault(name, NodeUse(name, node.group, 0, 0, 0, 0, runs[name], _word(node)))
+            found.setdefault(name, NodeUse(name, node.group, 0, 0, 0, 0, runs[name], _node_state(node)))
     return tuple(found.values())
 
 
@@ -373,11 +373,11 @@ def _use(node: Node, observed: LiveNode | None, group: str | None) -> NodeUse:
         used=used,
         reserved=node.reserved_memory,
         instances=len(node.primaries),
-        state=_word(observed) if observed else "",
+        state=_node_state(observed) if observed else "",
         disk_used=max(0, disk - node.free_disk),
         disk_total=disk,
     )
 
 
-def _word(node: LiveNode) -> str:
+def _node_state(node: LiveNode) -> str:
     return "offline" if node.offline else "drained" if node.drained else "master" if node.master else ""

@@ -107,7 +107,7 @@ class LocationFacts:
                 self.usable[node.group].append(node)
                 for tag in self.location[node.name]:
                     self.at.setdefault(tag, []).append(node)
-        self.places = {name: list(self._places(nodes)) for name, nodes in self.usable.items()}
+        self.places = {name: list(self._places_for_tag(nodes)) for name, nodes in self.usable.items()}
 
     def shared_domains(self) -> Iterator[SharedDomain]:
         """Yield mirrored instances with both nodes in the same failure domain."""
@@ -161,7 +161,7 @@ class LocationFacts:
                     found.setdefault((tag, place), []).append(item)
         yield from ((tag, place, found[tag, place]) for tag, place in sorted(found))
 
-    def _places(self, nodes: Sequence[LiveNode]) -> Iterator[tuple[str | None, tuple[str, ...]]]:
+    def _places_for_tag(self, nodes: Sequence[LiveNode]) -> Iterator[tuple[str | None, tuple[str, ...]]]:
         """Yield the places for instances with the same exclusion tag: nodes, then each kind of failure domain.
 
         A node in no domain of a kind is a place of its own. A node in several domains would reduce the number of
@@ -185,12 +185,12 @@ class LocationFacts:
             needed = self.migration[item.primary_node]
             if not needed:
                 continue
-            lacking = ((node.name, needed - self.receivable[node.name]) for node in self._targets(item))
+            lacking = ((node.name, needed - self.receivable[node.name]) for node in self._move_targets(item))
             targets = tuple((name, tuple(sorted(missing))) for name, missing in lacking)
             if targets and all(missing for _, missing in targets):
                 yield Unmovable(instance=item.name, primary_node=item.primary_node, targets=targets)
 
-    def _targets(self, item: LiveInstance) -> list[LiveNode]:
+    def _move_targets(self, item: LiveInstance) -> list[LiveNode]:
         nodes = self.usable[self.state.nodes[item.primary_node].group]
         if item.secondary_nodes:
             return [node for node in map(self.state.nodes.__getitem__, item.secondary_nodes) if node.is_usable]

@@ -142,7 +142,7 @@ def other_sizes(
     others are at the minimum, then the greatest CPUs, and so on. `policies` are those of the groups in question, each
     with whether the group has exclusive storage. `spindles_given`: the request itself says those of the disks.
     """
-    for pair, exclusive in _pairs(instance, policies):
+    for pair, exclusive in _nearest_pairs(instance, policies):
         nearest = _allowed(instance, pair, exclusive=exclusive, takes=takes)
         values = _values(nearest, pair, exclusive=exclusive)
         if takes(nearest):
@@ -158,7 +158,7 @@ def other_sizes(
 def nearest_allowed(instance: Instance, policy: InstancePolicy, *, exclusive: bool) -> tuple[Instance, str] | None:
     """Return an existing instance in the nearest size that the policy allows, and what changes; None if a disk is too
     large, which Ganeti does not shrink, or if its disks do not go with the policy."""
-    for pair, _ in _pairs(instance, [(policy, exclusive)]):
+    for pair, _ in _nearest_pairs(instance, [(policy, exclusive)]):
         found = _allowed(instance, pair, exclusive=False, takes=lambda _changed: ("",))
         grown = [new.size >= old.size for new, old in zip(found.disks, instance.disks, strict=False)]
         if len(found.disks) == len(instance.disks) and all(grown):
@@ -169,7 +169,7 @@ def nearest_allowed(instance: Instance, policy: InstancePolicy, *, exclusive: bo
     return None
 
 
-def _pairs(instance: Instance, policies: Sequence[tuple[InstancePolicy, bool]]) -> list[tuple[SpecPair, bool]]:
+def _nearest_pairs(instance: Instance, policies: Sequence[tuple[InstancePolicy, bool]]) -> list[tuple[SpecPair, bool]]:
     """Return the sizes, the nearest first."""
     if instance.ignores_policy:
         size, count = max((disk.size for disk in instance.disks), default=1), len(instance.disks)

@@ -141,7 +141,7 @@ def _answer(
         ok=bool(found.nodes),
         info=f"Request {verdict}: {', '.join(found.answer.messages)}",
         metric="lost-allocations" if search.dedicated else "score",
-        sizes=_sizes(cluster, names or PairNames(), measured, group) if search.dedicated else (),
+        sizes=_lost_size_names(cluster, names or PairNames(), measured, group) if search.dedicated else (),
         group=None if chosen is None else cluster.groups[chosen].name,
         nodes=found.nodes,
         reason=None
@@ -190,7 +190,7 @@ def _by_hail(question: _HailQuestion, failure: str) -> _HailChoice:
     search = PlaceSearch(question.cluster, question.wanted, question.options)
     answer = GroupAnswer(None, (failure,), None, {}) if failure else search.answer()
     candidates = _marked(with_losses(search, search.candidates()), question.refusals)
-    return _HailChoice(search, answer, _names(question.cluster, answer), candidates)
+    return _HailChoice(search, answer, _nodes_of_answer(question.cluster, answer), candidates)
 
 
 def _where_disks_are_made(state: ClusterState, question: _HailQuestion, found: _HailChoice) -> _HailChoice:
@@ -206,7 +206,7 @@ def _where_disks_are_made(state: ClusterState, question: _HailQuestion, found: _
     left = _allowed(state, question.options) - refusals
     again = PlaceSearch(question.cluster, question.wanted, replace(question.options, restriction=left))
     answer = again.answer() if left else replace(found.answer, placement=None)
-    nodes, candidates = _names(question.cluster, answer), [*with_losses(again, again.candidates()), *refused]
+    nodes, candidates = _nodes_of_answer(question.cluster, answer), [*with_losses(again, again.candidates()), *refused]
     if nodes:
         return _HailChoice(again, answer, nodes, candidates, (note,))
     return replace(found, nodes=(), candidates=candidates, notes=(note,))
@@ -281,7 +281,7 @@ def _taking(
     if refusals:
         left = _allowed(state, search.options) - refusals.keys()
         search = PlaceSearch(cluster, search.wanted, replace(search.options, restriction=left))
-    nodes = _names(cluster, search.answer()) if len(refusals) < len(cluster.nodes) else ()
+    nodes = _nodes_of_answer(cluster, search.answer()) if len(refusals) < len(cluster.nodes) else ()
     if nodes and any(state.terms_of(group.name).limits.beyond_htools for group in cluster.groups.values()):
         found = under_limits(state, search, _best_first(cluster, search.candidates(), nodes))
         return found[0].nodes if found[0].ok else ()
@@ -326,7 +326,7 @@ def _other_words(asked: _HailInput, request: PlaceRequest, instance: Instance, c
             yield Instead(template or f"without {word}={given if word == 'group' else ','.join(given)}", report.nodes)
 
 
-def _names(cluster: Cluster, answer: GroupAnswer) -> tuple[str, ...]:
+def _nodes_of_answer(cluster: Cluster, answer: GroupAnswer) -> tuple[str, ...]:
     return () if answer.placement is None else tuple(cluster.nodes[i].facts.name for i in answer.placement.nodes)
 
 
@@ -369,7 +369,7 @@ def _best_first(cluster: Cluster, found: list[Candidate], chosen: tuple[str, ...
     return [*possible, *(item for item in found if not item.ok)]
 
 
-def _sizes(cluster: Cluster, names: PairNames, measured: int | None, group: Group | None) -> tuple[str, ...]:
+def _lost_size_names(cluster: Cluster, names: PairNames, measured: int | None, group: Group | None) -> tuple[str, ...]:
     """Return the names of the sizes of lost allocations in the requested or chosen group, the biggest disk first."""
     index = group.index if group is not None else measured
     if index is None:

@@ -217,17 +217,17 @@ def find_cure(counted: CountedCluster) -> Cure | None:
 def _changes(counted: CountedCluster, loss: FirstLoss) -> Iterator[_Changed]:
     """Yield changes that may end a loss, the best first."""
     if loss.homeless.key != Cause.BOUNDS.key:
-        yield from _moves(counted, loss)
+        yield from _saving_moves(counted, loss)
         return
     item = next(one for one in counted.data.instances if one.name == loss.homeless.instance)
     exclusive = any(node.exclusive for node in counted.data.nodes)
     if (legal := nearest_allowed(item, counted.policy, exclusive=exclusive)) is not None:
         new, words = legal
-        yield f"{item.name} at {words}", replace(counted, data=_with(counted.data, item, new))
+        yield f"{item.name} at {words}", replace(counted, data=_with_instance(counted.data, item, new))
     yield OtherValue(Cause.BOUNDS, None, item).words, with_value(counted, Cause.BOUNDS, item)
 
 
-def _moves(counted: CountedCluster, loss: FirstLoss) -> Iterator[_Changed]:
+def _saving_moves(counted: CountedCluster, loss: FirstLoss) -> Iterator[_Changed]:
     """Yield single moves after which every loss is absorbed."""
     nodes, instances, rules = counted.cluster.nodes, counted.cluster.instances, counted.rules
     for move in islice(_possible(counted, loss), _MOST_WORK // (len(nodes) + len(instances))):
@@ -237,7 +237,7 @@ def _moves(counted: CountedCluster, loss: FirstLoss) -> Iterator[_Changed]:
         old, new = move.instance, moved.instance
         if is_redundant({**nodes, **moved.changed}, {**instances, old.index: new}, rules):
             where = " + ".join(nodes[index].facts.name for index in (new.primary, new.secondary) if index != NO_NODE)
-            yield f"{old.name} on {where}", replace(counted, data=_with(counted.data, old, new))
+            yield f"{old.name} on {where}", replace(counted, data=_with_instance(counted.data, old, new))
 
 
 def _possible(counted: CountedCluster, loss: FirstLoss) -> Iterator[InstanceMove]:
@@ -256,7 +256,7 @@ def _possible(counted: CountedCluster, loss: FirstLoss) -> Iterator[InstanceMove
                     break
 
 
-def _with(data: ClusterData, old: Instance, new: Instance) -> ClusterData:
+def _with_instance(data: ClusterData, old: Instance, new: Instance) -> ClusterData:
     """Return `data` with another size of an instance, or on other nodes."""
     nodes = {node.index: node for node in data.nodes}
     for item, sign in ((old, 1), (new, -1)):

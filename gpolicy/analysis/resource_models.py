@@ -106,7 +106,7 @@ def resource_models(states: Sequence[LoadedState], declared: Sequence[LoadedStat
 
     return [
         ResourceModel(
-            nodes=tuple(_nodes(loaded, planned)),
+            nodes=tuple(_node_models(loaded, planned)),
             groups=tuple(group_model(name, loaded, planned) for name in _declared_groups(planned)),
             notes=(
                 *declaration_notes(planned.settled.state),
@@ -123,7 +123,7 @@ def _declared_groups(planned: LoadedState) -> list[str]:
     return [name for name in planned.groups if name in stated]
 
 
-def _nodes(loaded: LoadedState, planned: LoadedState) -> Iterator[NodeModel]:
+def _node_models(loaded: LoadedState, planned: LoadedState) -> Iterator[NodeModel]:
     state, configured, stated = planned.settled.state, planned.whole.cluster.nodes, planned.settled.stated
     measured = {node.facts.name: node for node in loaded.whole.cluster.nodes.values()}
     owned: dict[str, list[LiveInstance]] = {name: [] for name in state.nodes}

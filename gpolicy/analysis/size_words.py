@@ -104,7 +104,7 @@ def _unknown_size(
     by_sizes: dict[str, list[str]] = {}
     for item in groups:
         shown = zip(item.names, item.pairs, strict=True)
-        words = ", ".join(f"{pair_title(called)} ({_size(pair)})" for called, pair in shown)
+        words = ", ".join(f"{pair_title(called)} ({_size_text(pair)})" for called, pair in shown)
         by_sizes.setdefault(words or "none", []).append(item.group)
     there = [f"{', '.join(homes)}: {words}" for words, homes in by_sizes.items()]
     if not there:
@@ -120,7 +120,7 @@ def _count(state: ClusterState, group: str) -> int:
     return len(policy_of(state.groups[group].effective, f"group {group}").minmax)
 
 
-def _size(pair: SpecPair) -> str:
+def _size_text(pair: SpecPair) -> str:
     low, high = pair.min, pair.max
     memory, disk = (
         exact_size(least) if least == most else f"{exact_size(least)} to {exact_size(most)}"
@@ -196,16 +196,16 @@ def read_words(words: Sequence[str], keys: Sequence[str] | None = None) -> SizeW
     for word in words:
         key, equals, value = word.partition("=")
         if equals:
-            _add(values, _key(key, word, keys or KEYS), value, word)
+            _put_value(values, _read_key(key, word, keys or KEYS), value, word)
         elif Path(word).suffix in {".yaml", ".yml", ".json"} or (not _NAME.fullmatch(word) and Path(word).is_file()):
             files.append(_read_file(Path(word)))
         elif "spec" in values and (policies := [item for item in (values["spec"], word) if Path(item).is_dir()]):
             raise _is_policy(policies[0])
         else:
-            _add(values, "spec", word, word)
+            _put_value(values, "spec", word, word)
     request = SizeWords(PlaceRequest())
     for source in (*files, values):
-        request = _with(request, source)
+        request = _with_values(request, source)
     return request
 
 
@@ -223,7 +223,7 @@ def _is_policy(word: str) -> RequestError:
     return RequestError(f"{word}: this is a directory, not a word of the request", hint=hint)
 
 
-def _key(written: str, where: str, keys: Sequence[str]) -> str:
+def _read_key(written: str, where: str, keys: Sequence[str]) -> str:
     key = ALIASES.get(written, written)
     allowed = {ALIASES.get(name, name) for name in keys}
     if key not in allowed:
@@ -233,7 +233,7 @@ def _key(written: str, where: str, keys: Sequence[str]) -> str:
     return key
 
 
-def _add(values: dict[str, Any], key: str, value: str, word: str) -> None:
+def _put_value(values: dict[str, Any], key: str, value: str, word: str) -> None:
     if not value:
         raise RequestError(f"{word or repr(word)}: has no value", hint=_EXAMPLE)
     if key in ("disks", "tags", "nodes", "networks"):
@@ -255,12 +255,12 @@ def _add(values: dict[str, Any], key: str, value: str, word: str) -> None:
         values[key] = value
 
 
-def _with(words: SizeWords, values: Mapping[str, Any]) -> SizeWords:
+def _with_values(words: SizeWords, values: Mapping[str, Any]) -> SizeWords:
     request, spec = words.request, words.spec
     fields = {"spindle-use": "spindle_use", "nics": "nic_count", "minmem": "minimum_memory"}
     for key, value in values.items():
         if key == "spec":
-            spec = _text(key, value)
+            spec = _text_value(key, value)
         else:
             request = replace(request, **{fields.get(key, key): _READERS[key](key, value)})
     return SizeWords(request, spec)
@@ -281,7 +281,7 @@ def _whole(key: str, value: Any) -> int:
     return int(text)
 
 
-def _text(key: str, value: Any) -> str:
+def _text_value(key: str, value: Any) -> str:
     if not isinstance(value, str | int) or isinstance(value, bool):
         raise RequestError(f"{key}: not text: {value!r}")
     return str(value)
@@ -289,10 +289,10 @@ def _text(key: str, value: Any) -> str:
 
 def _texts(key: str, value: Any) -> tuple[str, ...]:
     items = value if isinstance(value, list) else [value]
-    return tuple(_text(key, item) for item in items)
+    return tuple(_text_value(key, item) for item in items)
 
 
-def _nodes(key: str, value: Any) -> tuple[str, ...]:
+def _node_names(key: str, value: Any) -> tuple[str, ...]:
     names = _texts(key, value)
     for name in names:
         if names.count(name) > 1:
@@ -331,13 +331,13 @@ _READERS: Final[dict[str, Callable[[str, Any], Any]]] = {
     "vcpus": _whole,
     "disks": _disks,
     "spindle-use": _whole,
-    "template": _text,
-    "group": _text,
-    "nodes": _nodes,
+    "template": _text_value,
+    "group": _text_value,
+    "nodes": _node_names,
     "tags": _texts,
     "networks": _texts,
     "nics": _whole,
-    "name": _text,
+    "name": _text_value,
 }
 KEYS: Final = (*_READERS, "spec")
 
@@ -366,12 +366,12 @@ def _read_file(path: Path) -> dict[str, Any]:
     values: dict[str, Any] = {}
     for written, value in root.items():
         where = str(document.key_span((*prefix, written)))
-        key = _key(str(written), where, KEYS)
+        key = _read_key(str(written), where, KEYS)
         if key in values:
             raise InputError(f"{where}: {key} is given twice")
         try:
             values |= {key: value}
-            _with(SizeWords(PlaceRequest()), {key: value})
+            _with_values(SizeWords(PlaceRequest()), {key: value})
         except GpolicyError as error:
             raise InputError(f"{document.value_span((*prefix, written))}: {error.message}", hint=error.hint) from None
     return values

@@ -139,7 +139,7 @@ def wanted_instance(request: PlaceRequest, group: Group | None, state: ClusterSt
     Raise RequestError for an impossible request, and GpolicyError if the state lacks needed figures.
     """
     std = (data.policy if group is None else group.policy).std
-    template = _template(request, group, state, data)
+    template = _pick_template(request, group, state, data)
     disks = _disks(request, std, template, data)
     memory = std.memory if request.memory is None else request.memory
     amounts = {
@@ -186,16 +186,16 @@ def with_guarantee(instance: Instance, least: int, policies: Iterable[tuple[Inst
     given with whether storage is exclusive.
     """
     known, made = [*policies], replace(instance, memory=least, maximum_memory=instance.memory)
-    if least >= instance.memory or not _fits(instance, known):
+    if least >= instance.memory or not _fits_policies(instance, known):
         return instance
-    return made if _fits(made, known) else replace(made, ignores_policy=True)
+    return made if _fits_policies(made, known) else replace(made, ignores_policy=True)
 
 
-def _fits(instance: Instance, policies: Iterable[tuple[InstancePolicy, bool]]) -> bool:
+def _fits_policies(instance: Instance, policies: Iterable[tuple[InstancePolicy, bool]]) -> bool:
     return all(check_ipolicy(policy, instance, exclusive=exclusive) is None for policy, exclusive in policies)
 
 
-def _template(request: PlaceRequest, group: Group | None, state: ClusterState, data: ClusterData) -> DiskTemplate:
+def _pick_template(request: PlaceRequest, group: Group | None, state: ClusterState, data: ClusterData) -> DiskTemplate:
     if request.template is not None:
         return wanted_template(request.template, enabled_templates(state))
     filled = {node.group for node in data.nodes}

@@ -196,7 +196,7 @@ class Carrier:
 
     def _find_job(self, task: work.Task, mark: str, job: int | None = None) -> int | None:
         """Return the number of the job with `mark`: `job` if it is listed or none is, else another, which is noted."""
-        numbers = [found.number for found in self._asked(partial(self.runner.marked_jobs, mark))]
+        numbers = [found.number for found in self._ask_runner(partial(self.runner.marked_jobs, mark))]
         if not numbers or job in numbers:
             return job
         self._watch(task).job(numbers[0])
@@ -214,7 +214,7 @@ class Carrier:
 
     def marked_jobs(self) -> list[jobs.MarkedJob]:
         """Return the jobs of this journal that Ganeti's queue holds."""
-        return self._reaching(lambda: self._asked(partial(self.runner.marked_jobs, self.mark)))
+        return self._reaching(lambda: self._ask_runner(partial(self.runner.marked_jobs, self.mark)))
 
     def _left_alone(self, task: work.Task, outcome: jobs.JobOutcome) -> HaltedError:
         job = f"job {outcome.job}" if outcome.job is not None else "its job, if there is one,"
@@ -240,7 +240,7 @@ class Carrier:
     def take_sight(self) -> work.Sight:
         """Return a new look at the cluster, as soon as possible. Raise CarryingError if another one answers."""
         instances = self.procedure.moves_instances
-        state = self._reaching(lambda: self._asked(partial(self.runner.glance, instances=instances)))
+        state = self._reaching(lambda: self._ask_runner(partial(self.runner.glance, instances=instances)))
         if other := self.cluster.other(state):
             hint = f"is {argument('destination')} still the right address? {argument('resume')} goes on once it is"
             raise CarryingError(f"{other}; no further step was begun", hint=hint)
@@ -254,7 +254,7 @@ class Carrier:
             self.note(f"step {key}: {what}")
         return self.take_sight()
 
-    def _asked(self, ask: Callable[[], _T]) -> _T:
+    def _ask_runner(self, ask: Callable[[], _T]) -> _T:
         with jobs.told_if_slow(self.note, self.runner.destination):
             return ask()
 

@@ -130,7 +130,7 @@ class CommandRunner:
             else:
                 watch.message(text.rstrip("\n"))
 
-        ended = self._run([program, verb, "--print-jobid", f"--reason={mark}", *rest], line)
+        ended = self._run_on_master([program, verb, "--print-jobid", f"--reason={mark}", *rest], line)
         job = seen[0] if seen else None
         if ended is not None and ended.code == 0:
             return jobs.JobOutcome(jobs.JobResult.SUCCESS, job=job)
@@ -149,7 +149,7 @@ class CommandRunner:
         """Return the jobs whose marks begin with `start`."""
         mark = re.compile(re.escape(start) + "[A-Za-z0-9-]*")
         found = [
-            jobs.MarkedJob(_number(id_), known[0], word in JOB_RUNS)
+            jobs.MarkedJob(_read_job_number(id_), known[0], word in JOB_RUNS)
             for id_, word, operations in self._jobs("ops")
             if (known := mark.search(operations))
         ]
@@ -158,7 +158,7 @@ class CommandRunner:
     def failed_jobs(self, after: int) -> list[jobs.FailedJob]:
         """Return the jobs with a number above `after` that ended with an error."""
         rows = self._jobs("summary")
-        failed = (jobs.FailedJob(_number(id_), summary) for id_, word, summary in rows if word == jobs.FAILURE)
+        failed = (jobs.FailedJob(_read_job_number(id_), summary) for id_, word, summary in rows if word == jobs.FAILURE)
         return sorted((job for job in failed if job.number > after), key=lambda job: job.number)
 
     def _jobs(self, column: str) -> list[list[str]]:
@@ -180,7 +180,7 @@ class CommandRunner:
                 return jobs.JobOutcome(jobs.JobResult.FAILED, text, job)
             if time.monotonic() >= until or self.stop.at_once:
                 return jobs.JobOutcome(jobs.JobResult.UNKNOWN, "", job, waiting=True)
-            ended = self._run(["gnt-job", "watch", str(job)], lambda text: watch.message(text.rstrip("\n")))
+            ended = self._run_on_master(["gnt-job", "watch", str(job)], lambda text: watch.message(text.rstrip("\n")))
             text = _complaint(ended)
 
     def _status(self, job: int) -> jobs.JobResult | None:
@@ -194,7 +194,7 @@ class CommandRunner:
     def _environ(self) -> Mapping[str, str]:
         return {**self.master.environ, "LC_ALL": "C.UTF-8"}
 
-    def _run(self, argv: Sequence[str], line: Callable[[str], None]) -> Output | None:
+    def _run_on_master(self, argv: Sequence[str], line: Callable[[str], None]) -> Output | None:
         return run_lines(self.master.argv(argv), self._environ, self.patience.job, self.stop, line)
 
     def _ask(self, argv: Sequence[str]) -> str:
@@ -205,7 +205,7 @@ class CommandRunner:
         return decode_text(output.stdout, f"{argv[0]} {argv[1]}")
 
 
-def _number(text: str) -> int:
+def _read_job_number(text: str) -> int:
     number = job_number(text)
     if number is None:
         raise InputError(f"gnt-job list: {shown(text)} is not a job number")

@@ -233,7 +233,7 @@ class Signals:
         """Begin: from now on no signal ends the run."""
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             if signal.getsignal(number) is not signal.SIG_IGN:  # nohup stays
-                self.before[number] = signal.signal(number, self._asked)
+                self.before[number] = signal.signal(number, self._ask_to_stop)
 
     def release(self) -> None:
         """Restore the old handlers of signals."""
@@ -241,6 +241,6 @@ class Signals:
             signal.signal(number, handler)
         self.before.clear()
 
-    def _asked(self, _number: int, _frame: object) -> None:
+    def _ask_to_stop(self, _number: int, _frame: object) -> None:
         self.stop.ask()
         self.told(self.stop)

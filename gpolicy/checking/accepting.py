@@ -187,7 +187,7 @@ class Suppressions:
         self._comments: dict[tuple[str, int], list[_IgnoreComment]] = {}  # by file and line
         for file in policy.files.values():
             if _COMMENT.search(file.text):
-                self._read(file)
+                self._read_comments(file)
 
     def accepting(self, finding: Finding) -> Accepted | None:
         """Return the finding as the first comment accepts it; None if none does."""
@@ -227,7 +227,7 @@ class Suppressions:
         bases = (item.mark for item in self._templates if item.file == comment.span.file)
         return not any(comment.line == 0 or mark[0] <= comment.line <= mark[2] for mark in bases)
 
-    def _read(self, file: SourceFile) -> None:
+    def _read_comments(self, file: SourceFile) -> None:
         first_value = min((document.mark[0] for document in file.documents if document.root is not None), default=0)
         lines_about = _lines_about(file)
         for found in chain.from_iterable(_COMMENT.finditer(file.text, *comment) for comment in file.comments):
@@ -249,11 +249,11 @@ class Suppressions:
             elif word == _FILE and first_value and span.line > first_value:
                 self._malformed(span, "is not at the head of the file", "move it above the first line of values")
             elif line or word == _FILE:
-                self._add(_IgnoreComment(span, line, words, file.behind(found.end()).strip(" \t-:#")))
+                self._add_comment(_IgnoreComment(span, line, words, file.behind(found.end()).strip(" \t-:#")))
             else:
                 self._malformed(span, "is about nothing: no values follow", "remove it")
 
-    def _add(self, comment: _IgnoreComment) -> None:
+    def _add_comment(self, comment: _IgnoreComment) -> None:
         self._comments.setdefault((comment.span.file, comment.line), []).append(comment)
         for word in comment.words:
             infos, hint = self._rules_named(word, guess=len(self.findings) < MOST_GUESSES)

@@ -50,7 +50,7 @@ class Baseline:
             key = key_of(finding, files, self.path)
             if finding.code in acceptable and met[key] < self.counts.get(key, 0):
                 met[key] += 1
-                accepted.append(Accepted(finding, BASELINE, self._entry(key)))
+                accepted.append(Accepted(finding, BASELINE, self._span_of_entry(key)))
             else:
                 new.append(finding)
         return new, accepted, met
@@ -65,9 +65,9 @@ class Baseline:
                 what = "a finding that no longer exists" if gone == 1 else f"{gone} findings that no longer exist"
                 message = f"the baseline accepts {what}: {code} in {file or 'no file'}"
                 hint = f"write a new one: gpolicy check --write-baseline {self.path}"
-                yield BASELINE_STALE.finding(message, self._entry(key), hint=hint)
+                yield BASELINE_STALE.finding(message, self._span_of_entry(key), hint=hint)
 
-    def _entry(self, key: FindingKey) -> Span:
+    def _span_of_entry(self, key: FindingKey) -> Span:
         line = self.lines.get(key, 1)
         return Span(str(self.path), line, 1, line, 1)
 
@@ -121,7 +121,7 @@ def read_baseline(path: Path, *, named: bool = True, text: str | None = None) ->
     within = boundary(path)
     if text == "":
         return Baseline(path, within)
-    text = text or _text(path, None if named else within)
+    text = text or _stored_text(path, None if named else within)
     try:
         data: Any = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -147,7 +147,7 @@ def read_baseline(path: Path, *, named: bool = True, text: str | None = None) ->
     return result
 
 
-def _text(path: Path, within: Boundary | None) -> str:
+def _stored_text(path: Path, within: Boundary | None) -> str:
     try:
         data = read_named(path, _MAX_BYTES) if within is None else within.read(path, _MAX_BYTES)
         return data.decode("utf-8-sig")

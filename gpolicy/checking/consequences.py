@@ -47,7 +47,7 @@ def folded(found: Sequence[Finding], context: Context) -> list[Finding]:
         severity = cause.severity if is_set else worst.severity
         result += [item for item in same if item.severity.rank < severity.rank]
         below = [item for item in same if item.severity.rank >= severity.rank]
-        result.append(_with(replace(cause, severity=severity, consequences=()), below))
+        result.append(_with_more(replace(cause, severity=severity, consequences=()), below))
     return sorted(result, key=Finding.sort_key)
 
 
@@ -56,7 +56,7 @@ class _Causes:
 
     def __init__(self, found: Sequence[Finding], context: Context) -> None:
         # the finding whose rule says itself that another one follows, by the other
-        self._teller_of = {_words(item): finding for finding in found for item in finding.consequences}
+        self._teller_of = {_what_it_says(item): finding for finding in found for item in finding.consequences}
         self._breaks = _breaks(found, context)
         self._sizes = _places_of_sizes(context) if any(finding.code in _JUDGES for finding in found) else {}
         self._on_line: dict[tuple[str, int], list[Finding]] = defaultdict(list)
@@ -65,7 +65,7 @@ class _Causes:
             if finding.span is not None and finding.severity is not Severity.INFO:
                 self._on_line[finding.span.file, finding.span.line].append(finding)
             explained = finding.related if finding.code in CODES[Role.ALSO_RELATED] else ()
-            for place in {*self._places(finding), *(item.span for item in explained)}:
+            for place in {*self._places_of_finding(finding), *(item.span for item in explained)}:
                 at[place].append(finding)
         # the most likely causes that stand at a place, or explain what is there
         self._at = {place: sorted(several, key=_rank)[:_MOST_AT_ONE_PLACE] for place, several in at.items()}
@@ -98,7 +98,7 @@ class _Causes:
 
     def _teller(self, finding: Finding) -> Finding | None:
         """Return the finding whose rule says itself that this one follows from it."""
-        teller = self._teller_of.get(_words(finding))
+        teller = self._teller_of.get(_what_it_says(finding))
         return teller if teller is not None and (teller.code in _ALONE or _is_cause(teller, finding)) else None
 
     def _breaker(self, finding: Finding) -> Finding | None:
@@ -112,7 +112,7 @@ class _Causes:
     def _about_its_value(self, finding: Finding) -> Iterator[Finding]:
         """Yield what is said of the same value, of a part of it, or of a value that it is compared with."""
         rank = _rank(finding)
-        here = (other for place in self._places(finding) for other in self._at[place] if _rank(other) < rank)
+        here = (other for place in self._places_of_finding(finding) for other in self._at[place] if _rank(other) < rank)
         compared = (other for related in finding.related for other in self._at.get(related.span, ()))
         there = (other for other in compared if other.code in _EXPLAINS and finding.span not in _about(other))
         for other in (*here, *there, *self._of_parts(finding)):
@@ -151,7 +151,7 @@ class _Causes:
             if _is_cause(other, finding) and _rank(other) < _rank(finding):
                 yield other
 
-    def _places(self, finding: Finding) -> Iterator[object]:
+    def _places_of_finding(self, finding: Finding) -> Iterator[object]:
         """Yield where a finding is: its place, and what it compares with a node: memory, CPUs or disks of one pair."""
         if finding.span is not None:
             yield finding.span
@@ -159,7 +159,7 @@ class _Causes:
                 yield self._sizes[finding.span]
 
 
-def _words(finding: Finding) -> tuple[object, ...]:
+def _what_it_says(finding: Finding) -> tuple[object, ...]:
     """Return what makes a finding the same as one that another rule tells."""
     return finding.key, finding.span, finding.message
 
@@ -215,7 +215,7 @@ def _rank(finding: Finding) -> tuple[object, ...]:
     )
 
 
-def _with(finding: Finding, following: Iterable[Finding]) -> Finding:
+def _with_more(finding: Finding, following: Iterable[Finding]) -> Finding:
     """Return a finding with more that follows from it."""
     more = {item.sort_key(): replace(item, consequences=()) for item in (*finding.consequences, *told(following))}
     return replace(finding, consequences=tuple(more[key] for key in sorted(more))) if more else finding
@@ -266,5 +266,5 @@ def one_for_each_missing(*policies: Iterable[Finding]) -> dict[Finding, list[Fin
             hint = f"is {name} meant? {file}:{first.span.line} and {len(uses) - 1} more name it"
             first = replace(first, span=given, hint=hint, related=())
         more = (item for item in told(same) if item != first)
-        result.setdefault(_with(first, more), []).extend(same)  # policies that share a base share its findings
+        result.setdefault(_with_more(first, more), []).extend(same)  # policies that share a base share its findings
     return result

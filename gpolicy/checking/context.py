@@ -107,7 +107,7 @@ class Context:
         return self.policy.is_whole
 
     @cached_property
-    def _leaves(self) -> dict[str, Leaves]:
+    def _own_leaves(self) -> dict[str, Leaves]:
         """The own leaves of each object; empty where all are sound, as in most policies."""
         errors = [item for item in self.policy.findings if item.severity is Severity.ERROR]
         is_sound, objects = _Soundness(errors), self.policy.objects if errors else ()
@@ -241,13 +241,13 @@ class Context:
 
     def leaves(self, declared: Declared) -> Leaves:
         """Return all own leaves of an object, explicit and inherit."""
-        return self._leaves[declared.label] if self._leaves else declared.leaves
+        return self._own_leaves[declared.label] if self._own_leaves else declared.leaves
 
     def own(self, declared: Declared, path: Path) -> Leaf | None:
         """Return the explicit own leaf at `path`, or None."""
         if path not in self.declared_at:  # rules ask for far more than policies declare
             return None
-        leaf = (self._leaves[declared.label] if self._leaves else declared.leaves).get(path)
+        leaf = (self._own_leaves[declared.label] if self._own_leaves else declared.leaves).get(path)
         return None if leaf is None or leaf.value is INHERIT else leaf
 
     def is_unknown(self, declared: Declared | None, path: Path) -> bool:
@@ -351,7 +351,7 @@ class _Soundness:
         key = (id(leaf.document), leaf.pointer)
         if key not in self._known:
             own = leaf.document.value_span(leaf.pointer)
-            self._known[key] = self._places.isdisjoint(_places(leaf)) and not self._holds_an_error(own)
+            self._known[key] = self._places.isdisjoint(_spans_of_leaf(leaf)) and not self._holds_an_error(own)
         return self._known[key]
 
     def _holds_an_error(self, own: Span) -> bool:
@@ -360,7 +360,7 @@ class _Soundness:
         return any(place.lies_within(own) for place in self._sorted[first:behind])
 
 
-def _places(leaf: Leaf) -> Iterator[Span]:
+def _spans_of_leaf(leaf: Leaf) -> Iterator[Span]:
     """Yield the spans of a leaf's value and of everything in it, keys too, also where an alias stands for it."""
     open_values = [(leaf.pointer, leaf.document.value(leaf.pointer))]
     while open_values:

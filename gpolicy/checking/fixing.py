@@ -87,7 +87,7 @@ class _Rounds:
     def _is_wanted(self, finding: Finding, now: CheckRound) -> bool:
         files = {edit.span.file for edit in finding.fix.edits} if finding.fix else set()
         can_be_edited = bool(files) and files <= now.editable and files <= now.files.keys()
-        return can_be_edited and _key(finding) not in self.refused
+        return can_be_edited and _key_of_fix(finding) not in self.refused
 
     def _accept(self, batch: list[Finding], now: CheckRound) -> CheckRound | None:
         """Apply as many of a batch as make the policy no worse, and return what is found then; None for none of it."""
@@ -108,14 +108,14 @@ class _Rounds:
                     self.fixed += part
                     return then
             if len(part) == 1:
-                self.refused.add(_key(part[0]))
+                self.refused.add(_key_of_fix(part[0]))
             else:
                 middle = len(part) // 2
                 pending += [part[middle:], part[:middle]]
         return None
 
 
-def _key(finding: Finding) -> tuple[object, ...]:
+def _key_of_fix(finding: Finding) -> tuple[object, ...]:
     """Return what a fix is known by in the next round, when lines have moved."""
     edits: tuple[Edit, ...] = finding.fix.edits if finding.fix else ()
     return (finding.code, finding.message, *(edit.text for edit in edits))

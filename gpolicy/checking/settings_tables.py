@@ -188,8 +188,8 @@ def settings_of_each(roots: Sequence[Path], overrides: Overrides = NONE) -> list
 
 
 def _overridden(settings: Settings, overrides: Overrides) -> Settings:
-    select = list(_words("select", overrides.select))
-    ignore = list(_words("ignore", overrides.ignore))
+    select = list(_rule_words("select", overrides.select))
+    ignore = list(_rule_words("ignore", overrides.ignore))
     for word in ignore:
         _refuse_if_always_on(word, "ignored", partial(_option_error, "ignore"))
     if select and catalogue.selects_nothing(select, ignore):
@@ -222,7 +222,7 @@ def _overridden(settings: Settings, overrides: Overrides) -> Settings:
     )
 
 
-def _words(option: str, given: Iterable[str]) -> Iterator[str]:
+def _rule_words(option: str, given: Iterable[str]) -> Iterator[str]:
     for word in (part.strip() for text in given for part in text.split(",")):
         if not word:
             raise ArgumentError(f"{option} names no rule", hint="write codes, names or families: GP201,spec-order,GP3")
@@ -242,7 +242,7 @@ def _severities(given: Iterable[str]) -> Iterator[tuple[str, Severity]]:
             message = f"severity {text[:60]!r} is not RULE=LEVEL"
             hint = f"levels are {', '.join(levels)}: {argument('severity')} GP201=info"
             raise ArgumentError(message, hint=did_you_mean(level, levels, hint) if level else hint)
-        for name in _words("severity", [word]):
+        for name in _rule_words("severity", [word]):
             if level.strip() != Severity.ERROR:
                 _refuse_if_always_on(name, "less than an error", partial(_option_error, "severity"))
             yield name, Severity(level.strip())

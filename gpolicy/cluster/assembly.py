@@ -221,7 +221,7 @@ def own_values(stored: Mapping[str, Value], where: str) -> Values:
         parameter = parameter_at(path)
         if value is None:
             continue
-        if parameter and not _fits(path, parameter.type, value):
+        if parameter and not _fits_type(path, parameter.type, value):
             name = shown(".".join(path))
             raise InputError(f"{where}: {name} should be of type {parameter.type}, but is {kind_of(value)}")
         if path == ("alloc_policy",) and value not in ALLOC_POLICIES:  # the allocator needs a known policy
@@ -241,7 +241,7 @@ def default_of(record: Record, key: str) -> Value:
     return record.record(key).record("default").fields
 
 
-def _fits(path: Path, kind: Type, value: Value) -> bool:
+def _fits_type(path: Path, kind: Type, value: Value) -> bool:
     if path[0] == "hvparams":  # typed by each hypervisor, and differently from release to release
         return not isinstance(value, list | dict)
     match kind:
@@ -276,7 +276,7 @@ def _is_whole(value: Value) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def _sizes(record: Record, key: str) -> tuple[int, ...]:
+def _read_sizes(record: Record, key: str) -> tuple[int, ...]:
     sizes = record.items(key)
     whole = [size for size in sizes if isinstance(size, int) and not isinstance(size, bool) and 0 <= size < 2**63]
     if len(whole) != len(sizes):
@@ -284,7 +284,7 @@ def _sizes(record: Record, key: str) -> tuple[int, ...]:
     return tuple(whole)
 
 
-def _names(record: Record, key: str) -> tuple[str | None, ...]:
+def _read_names(record: Record, key: str) -> tuple[str | None, ...]:
     names = [item for item in record.items(key) if isinstance(item, str | None)]
     if len(names) != len(record.items(key)):
         record.refuse(key, "a list of names")
@@ -303,8 +303,8 @@ _READERS: dict[str, _ReadField] = {
     "tuple[str, ...]": Record.texts,
     "Path": Record.texts,
     "CommandWords": Record.texts,
-    "tuple[int, ...]": _sizes,
-    "tuple[str | None, ...]": _names,
+    "tuple[int, ...]": _read_sizes,
+    "tuple[str | None, ...]": _read_names,
     "Value": lambda record, key: record.fields.get(key),
     "Values": lambda record, key: own_values(record.record(key).fields, record.where),
     "Located[str]": lambda record, key: Located(record.text(key), Span(record.where, 1, 1, 1, 1)),

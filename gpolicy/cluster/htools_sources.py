@@ -103,12 +103,12 @@ def _parse(text: str) -> tuple[str, int, bool, state.Resources]:
     cpus = _whole("CPUs", found.cpus)
     if cpus < 1:
         raise RequestError("sim: nodes without a CPU: htools would never stop counting on them", hint=_HINT)
-    memory = _size("memory", found.memory)
+    memory = _read_size("memory", found.memory)
     spindles = _whole("spindles", found.spindles)
     if not memory or not spindles:
         what = "a spindle" if memory else "memory"
         raise RequestError(f"sim: nodes without {what}: the score of such a cluster is not a number", hint=_HINT)
-    count, disk = _whole("node count", found.node_count), _size("disk", found.disk)
+    count, disk = _whole("node count", found.node_count), _read_size("disk", found.disk)
     resources = state.Resources(
         **dict.fromkeys(("memory_total", "memory_free"), memory),
         **dict.fromkeys(("disk_total", "disk_free"), disk),
@@ -126,7 +126,7 @@ def _whole(what: str, text: str) -> int:
     return _bounded(what, text, int(text))
 
 
-def _size(what: str, text: str) -> int:
+def _read_size(what: str, text: str) -> int:
     match = _SIZE.fullmatch(text.lstrip(_BLANKS))
     unit = htools_formats.bytes_of(match[2]) if match else None
     if match is None or unit is None:
@@ -188,7 +188,7 @@ class _LineColumns:
         return int(number)
 
     def number(self, name: str) -> float:
-        return _number(getattr(self.words, name), self._column(name))
+        return _read_number(getattr(self.words, name), self._column(name))
 
     def is_yes(self, name: str) -> bool:
         found: str = getattr(self.words, name)
@@ -227,8 +227,8 @@ def parse_text(text: str, *, where: str, source: str) -> state.ClusterState:
         name="",
         software_version=None,
         cluster=state.ClusterObject(own=cluster, tags=frozenset(line.partition("|")[0] for _, line in tag_lines)),
-        groups=by_name((_group(line, policies) for line in groups), f"{where}: groups", in_order=True),
-        nodes=by_name((_node(line, uuids) for line in nodes), f"{where}: nodes", in_order=True),
+        groups=by_name((_group_from_line(line, policies) for line in groups), f"{where}: groups", in_order=True),
+        nodes=by_name((_node_from_line(line, uuids) for line in nodes), f"{where}: nodes", in_order=True),
         instances=by_name(map(_instance, instances), f"{where}: instances", in_order=True),
         unreadable=state.hidden_in_text(cluster_policy=bool(cluster)),
         notes=tuple(read_data("known_words.toml")["words"]["notes_on_text_files"]),
@@ -236,7 +236,7 @@ def parse_text(text: str, *, where: str, source: str) -> state.ClusterState:
     return checked(described, where)
 
 
-def _group(line: _LineColumns, policies: dict[str, Values]) -> state.LiveGroup:
+def _group_from_line(line: _LineColumns, policies: dict[str, Values]) -> state.LiveGroup:
     words = line.words
     own = own_values({"alloc_policy": words.alloc_policy}, line.where)
     return state.LiveGroup(
@@ -249,7 +249,7 @@ def _group(line: _LineColumns, policies: dict[str, Values]) -> state.LiveGroup:
     )
 
 
-def _node(line: _LineColumns, uuids: dict[str, str]) -> state.LiveNode:
+def _node_from_line(line: _LineColumns, uuids: dict[str, str]) -> state.LiveNode:
     words = line.words
     if words.group not in uuids:
         raise InputError(f"{line.where}: is in an unknown group: {words.group!r}")
@@ -324,12 +324,12 @@ def _policies(lines: list[_LineColumns], uuids: dict[str, str]) -> dict[str, Val
         owner = uuids.get(words.owner, words.owner)
         if owner and owner not in uuids.values():
             raise InputError(f"{line.where}: a policy of an unknown group: {owner!r}")
-        specs = [_spec(text, line.where) for text in words.minmax.split(";")]
+        specs = [_read_spec(text, line.where) for text in words.minmax.split(";")]
         if len(specs) % 2:
             raise InputError(f"{line.where}: column 3 should hold min and max in turn, but holds an odd number")
         ipolicy: dict[str, Value] = {
             "minmax": [{"min": low, "max": high} for low, high in zip(specs[::2], specs[1::2], strict=True)],
-            "std": _spec(words.std, line.where),
+            "std": _read_spec(words.std, line.where),
             "disk-templates": [name for name in words.templates.split(",") if name],
             "vcpu-ratio": line.number("vcpu_ratio"),
             "spindle-ratio": line.number("spindle_ratio"),
@@ -338,14 +338,14 @@ def _policies(lines: list[_LineColumns], uuids: dict[str, str]) -> dict[str, Val
     return policies
 
 
-def _spec(text: str, where: str) -> dict[str, Value]:
-    numbers = [_number(number, where) for number in text.split(",")]
+def _read_spec(text: str, where: str) -> dict[str, Value]:
+    numbers = [_read_number(number, where) for number in text.split(",")]
     if len(numbers) != len(SPEC_PARAMETERS) or not all(number.is_integer() for number in numbers):
         raise InputError(f"{where}: a spec is six whole numbers, but this is {text[:60]!r}")
     return {name: int(number) for name, number in zip(SPEC_PARAMETERS, numbers, strict=True)}
 
 
-def _number(text: str, where: str) -> float:
+def _read_number(text: str, where: str) -> float:
     try:
         number = float(text)
     except ValueError:

@@ -113,10 +113,10 @@ class SshMaster:
         path = self.path or CONFIG_DATA
         output = run(self.argv(["cat", "--", path]), environ=self.environ, seconds=self.timeout, limit=LARGEST_FILE)
         if output.code == 255:  # ssh's own failures
-            raise UnreachableError(about(self.source, _reason(output) or "ssh failed"))
+            raise UnreachableError(about(self.source, _last_complaint(output) or "ssh failed"))
         if output.code:
             hint = "it must be the cluster's master, and the user must be allowed to read the file (root)"
-            raise UnreachableError(about(self.source, f"cannot read {path}: {_reason(output)}"), hint=hint)
+            raise UnreachableError(about(self.source, f"cannot read {path}: {_last_complaint(output)}"), hint=hint)
         return output.stdout
 
     def run(self, argv: Sequence[str]) -> Output:
@@ -173,9 +173,9 @@ def read_master(master: Master) -> ClusterState:
         instances = {}
         for name, instance in state.instances.items():
             row = run_time.get(name, {})
-            running = {"Y": True, "N": False}.get(_value(row, "oper_state") or "")
+            running = {"Y": True, "N": False}.get(_cell_value(row, "oper_state") or "")
             memory = _whole(row, "oper_ram", f"{master.source} gnt-instance list")
-            instances[name] = replace(instance, status=_value(row, "status"), running=running, oper_ram=memory)
+            instances[name] = replace(instance, status=_cell_value(row, "status"), running=running, oper_ram=memory)
         state = replace(state, instances=instances)
     check_numbers(state, master.source)
     return replace(state, notes=tuple(notes))
@@ -192,7 +192,7 @@ def _table(master: Master, command: str, columns: Sequence[str]) -> dict[str, di
     options = ["--no-headers", "--units=m", f"--separator={_SEPARATOR}", "-o", ",".join(columns)]
     output = master.run([command, "list", *options])
     if output.code:
-        raise UnreachableError(f"{command} list failed: {_reason(output) or f'exit code {output.code}'}")
+        raise UnreachableError(f"{command} list failed: {_last_complaint(output) or f'exit code {output.code}'}")
     rows: dict[str, dict[str, str]] = {}
     for line in decode_text(output.stdout, f"{command} list").splitlines():
         cells = line.split(_SEPARATOR)
@@ -203,13 +203,13 @@ def _table(master: Master, command: str, columns: Sequence[str]) -> dict[str, di
     return rows
 
 
-def _value(row: dict[str, str], column: str) -> str | None:
+def _cell_value(row: dict[str, str], column: str) -> str | None:
     cell = row.get(column, "")
     return None if cell in _NO_VALUE else cell
 
 
 def _whole(row: dict[str, str], column: str, where: str) -> int | None:
-    cell = _value(row, column)
+    cell = _cell_value(row, column)
     if cell is None or not _WHOLE.fullmatch(cell):
         return None
     if len(cell) > _MOST_DIGITS:
@@ -217,6 +217,6 @@ def _whole(row: dict[str, str], column: str, where: str) -> int | None:
     return int(cell)
 
 
-def _reason(output: Output) -> str:
+def _last_complaint(output: Output) -> str:
     """Return the last thing that a program complained about, on one printable line."""
     return one_line(output.complaint, _LONGEST_REASON)

@@ -53,7 +53,7 @@ def state_of(
         where = f"{source}: /2/query/node"
         rows = _rows(node_own, NODE_OWN_FIELDS, where)
         own = {row.name("name"): (row.whole("serial_no"), _node_values(row, where)) for row in rows}
-    found = [_node(record, by_uuid, own) for record in records_of(nodes, f"{source}: /2/nodes")]
+    found = [_node_from_rapi(record, by_uuid, own) for record in records_of(nodes, f"{source}: /2/nodes")]
     records = records_of(instances, f"{source}: /2/instances")
     placed = [record for record in records if _has_place(record)]
     cluster = replace(
@@ -122,7 +122,7 @@ def _frame(info_answer: Value, groups_answer: Value, source: str) -> state.Clust
         name=info.name("name"),
         software_version=info.text_or_none("software_version"),
         cluster=state.ClusterObject(own=own, tags=info.tags(), identity=assembly.read(state.Identity, info)),
-        groups=assembly.by_name((_group(record, own) for record in groups), where, in_order=True),
+        groups=assembly.by_name((_group_from_rapi(record, own) for record in groups), where, in_order=True),
         nodes={},
         instances={},
         unreadable=(*state.HIDDEN_BY_RAPI, *missing, *of_groups),
@@ -159,7 +159,7 @@ _OF_GROUPS = ("ipolicy", "diskparams", "ndparams")
 _SENT_FAMILIES = sorted(FAMILIES - {"hv_state", "disk_state"})
 
 
-def _group(record: Record, cluster: Values) -> state.LiveGroup:
+def _group_from_rapi(record: Record, cluster: Values) -> state.LiveGroup:
     sent = [family for family in _OF_GROUPS if f"custom_{family}" in record.fields]
     families: dict[str, Value] = {family: record.record(f"custom_{family}").fields for family in sent}
     own = assembly.own_values({**families, "alloc_policy": record.text("alloc_policy")}, record.where)
@@ -181,7 +181,7 @@ def _rows(answer: Value, names: tuple[str, ...], where: str) -> list[Record]:
     return rows
 
 
-def _node(
+def _node_from_rapi(
     record: Record, groups: dict[str | None, state.LiveGroup], node_own: dict[str, tuple[int, Values]] | None
 ) -> state.LiveNode:
     name, group = record.name("name"), _group_of(record, groups)

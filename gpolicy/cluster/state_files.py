@@ -54,7 +54,7 @@ def parse_config(data: bytes, *, where: str, source: str) -> state.ClusterState:
     group_names = {uuid: group.name for uuid, group in groups.items()}
     node_names = {uuid: node.name("name") for uuid, node in config.records("nodes")}
     master = cluster.text_or_none("master_node")
-    nodes = [_node(node, group_names, is_master=uuid == master) for uuid, node in config.records("nodes")]
+    nodes = [_node_from_record(node, group_names, is_master=uuid == master) for uuid, node in config.records("nodes")]
     instances, forthcoming = _instances(config, cluster, node_names)
     version = config.whole_or_none("version")  # 3000000 is 3.0
     observed = state.ClusterState(
@@ -115,7 +115,7 @@ def _states(record: Record) -> dict[str, Value]:
     return {family: record.record(f"{family}_static").fields for family in ("hv_state", "disk_state")}
 
 
-def _node(node: Record, group_names: dict[str, str], *, is_master: bool) -> state.LiveNode:
+def _node_from_record(node: Record, group_names: dict[str, str], *, is_master: bool) -> state.LiveNode:
     group = node.text("group")
     if group not in group_names:
         raise InputError(f"{node.where}: is in an unknown group: {group!r}")

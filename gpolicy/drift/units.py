@@ -106,7 +106,7 @@ class ValueUnits:
 
     def _in_place(self, items: list[Drift], leaf: Leaf, parts: tuple[Unit, ...]) -> Unit:
         try:
-            node = self._node(items[0], leaf)
+            node = self._live_value(items[0], leaf)
         except value_edits.UnwritableError as error:
             return Unit(_keys(items), reason=str(error))
         labels = [declared.label for declared in self._policy.objects if _same(declared.leaves.get(leaf.path), leaf)]
@@ -131,7 +131,7 @@ class ValueUnits:
             named = some([key[0] for key in others], 3)
             return Unit(keys, reason=f"{leaf.span} declares it for {named} as well, which would change")
         try:
-            node = self._node(item, leaf)
+            node = self._live_value(item, leaf)
             if declared is not None:
                 return Unit(keys, (add_to(declared, leaf.path, node),))
             return Unit(keys, tuple(self._node_attempts(name, leaf, node)))
@@ -149,7 +149,7 @@ class ValueUnits:
             raise value_edits.UnwritableError(said)
         yield new_set(name, value_edits.place_of(sets[0].document)[0], leaf.path, node, self._policy)
 
-    def _node(self, item: Drift, leaf: Leaf) -> YamlNode:
+    def _live_value(self, item: Drift, leaf: Leaf) -> YamlNode:
         """Return the live value in the form of a policy. Raise UnwritableError if a policy cannot say it."""
         level = Level(item.object.partition("/")[0])
         if item.found is None:
@@ -223,9 +223,9 @@ class TagUnits:
                 write = partial(_write_list, declared=group, difference=_difference(item))
             yield Unit(_keys([item]), (WayToWrite(how, write, _keys([item])),))
         for (extra, missing), items in nodes.items():
-            yield from self._nodes(items, extra, missing)
+            yield from self._units_of_nodes(items, extra, missing)
 
-    def _nodes(self, items: Sequence[Drift], extra: _Tags, missing: _Tags) -> Iterator[Unit]:
+    def _units_of_nodes(self, items: Sequence[Drift], extra: _Tags, missing: _Tags) -> Iterator[Unit]:
         """Yield the units of nodes that all have the same tags too many and too few."""
         names = frozenset(item.object.partition("/")[2] for item in items)
         near = [(item, who) for item, who in self._members if who & names]
@@ -237,11 +237,11 @@ class TagUnits:
             yield Unit(_keys(items), (_in_sets(lists, whole[:1], (extra, missing)),))
         elif len(names) > 1:
             for item in items:
-                yield from self._nodes([item], extra, missing)
+                yield from self._units_of_nodes([item], extra, missing)
         else:
-            yield self._node(_keys(items), next(iter(names)), giving, extra)
+            yield self._unit_of_node(_keys(items), next(iter(names)), giving, extra)
 
-    def _node(
+    def _unit_of_node(
         self, keys: frozenset[ChangeKey], name: str, giving: Sequence[tuple[NodeSetPolicy, _Tags]], extra: _Tags
     ) -> Unit:
         """Return the unit of one node whose tags come from sets of several nodes."""

@@ -153,7 +153,7 @@ class Clearing:
         found = self._move(here, item, copies=copies, careful=careful)
         if isinstance(found, Cleared) or depth == 0:
             return found
-        for helper in self._helpers(here, list(self._moves(here, item, copies=copies)), depth):
+        for helper in self._helpers(here, list(self._moves_of_instance(here, item, copies=copies)), depth):
             there = self._leave(here, helper, copies=False, careful=False, depth=depth - 1)
             if isinstance(there, Cleared):
                 after = self._leave(there, number, copies=copies, careful=careful, depth=0)
@@ -165,7 +165,7 @@ class Clearing:
         """Return `here` after the first move of an instance that nothing forbids, or why there is none."""
         first: Refused | None = None  # the reason that is told; of the other moves only their number
         others = 0
-        for move in self._moves(here, item, copies=copies):
+        for move in self._moves_of_instance(here, item, copies=copies):
             if first and move.target != NO_NODE and lacks_memory(here.layout.nodes[move.target], item):
                 others += 1  # refused for sure, and nobody asks for its reason
                 continue
@@ -183,18 +183,18 @@ class Clearing:
         more = f"; {count(others, 'other node')} {'refuse' if others > 1 else 'refuses'} it, too" if others else ""
         return Refused(f"{first.reason}{more}")
 
-    def _moves(self, here: Cleared, item: Instance, *, copies: bool) -> Iterator[InstanceMove]:
+    def _moves_of_instance(self, here: Cleared, item: Instance, *, copies: bool) -> Iterator[InstanceMove]:
         """Yield the moves of an instance: to new nodes first, and then to the last ones, whose turn comes late."""
         mirrored = item.template is DiskTemplate.DRBD
         if mirrored:
             yield InstanceMove(MoveKind.FAILOVER, item)
         if not mirrored or copies:
             kind = MoveKind.REPLACE_AND_FAILOVER if mirrored else MoveKind.FAILOVER_TO
-            for target in self._targets(self.start.nodes[item.primary].facts.group):
+            for target in self._targets_in_group(self.start.nodes[item.primary].facts.group):
                 if target not in here.closed and target not in {item.primary, item.secondary}:
                     yield InstanceMove(kind, item, target)
 
-    def _targets(self, group: int) -> list[int]:
+    def _targets_in_group(self, group: int) -> list[int]:
         """Return the nodes of a group to which Ganeti moves something, those of an upgrade that are new first."""
         if group not in self._near:
             near = (index for index, node in self.start.nodes.items() if node.facts.group == group)

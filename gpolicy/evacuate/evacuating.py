@@ -65,9 +65,9 @@ def find_evacuation(
     stop = stop or Stop()
 
     def other(cluster: ClusterState = state, **words: Any) -> evacuation.OtherRequest:
-        return _asked(cluster, replace(request, **words), tell, stop).outcome()
+        return _ask_hail(cluster, replace(request, **words), tell, stop).outcome()
 
-    report = _asked(state, request, tell, stop).report()
+    report = _ask_hail(state, request, tell, stop).report()
     if report.to_other_nodes:
         whole = request.mode is EvacuationMode.ALL and report.requests
         report = replace(
@@ -89,7 +89,7 @@ def _ends(found: evacuation.EvacuationReport | evacuation.OtherRequest) -> set[t
     return {(item.instance, item.nodes_after) for item in found.moved} | {(i.instance, i.nodes) for i in found.stays}
 
 
-def _asked(state: ClusterState, request: evacuation.EvacuationRequest, tell: Tell, stop: Stop) -> _Evacuation:
+def _ask_hail(state: ClusterState, request: evacuation.EvacuationRequest, tell: Tell, stop: Stop) -> _Evacuation:
     """Return the evacuation after all requests to hail."""
     group = None if request.group is None else one_of("group", request.group, state.groups, "group")
     leaving = named_nodes(state, request)

@@ -60,15 +60,15 @@ def named_clusters(file: SettingsFile | None) -> dict[str, NamedCluster]:
     if len(places) > _MOST:
         raise file.error(places[_MOST], f"more than {_MOST:,} clusters", "use several repositories")
     label_names: dict[str, str] = {}
-    return {place.path[-1]: _cluster(file, label_names, place) for place in places}
+    return {place.path[-1]: _named_cluster(file, label_names, place) for place in places}
 
 
-def _cluster(file: SettingsFile, label_names: dict[str, str], place: Place) -> NamedCluster:
+def _named_cluster(file: SettingsFile, label_names: dict[str, str], place: Place) -> NamedCluster:
     name = place.path[-1]
     if not NAME.fullmatch(name):
         raise file.error(place, f"a cluster cannot be called {shown(name)}", "use letters, digits, dots and dashes")
     given = file.keys_in(place, KEYS)
-    texts = {key: _text(file, item) for key, item in given.items() if key != "labels"}
+    texts = {key: _read_setting(file, item) for key, item in given.items() if key != "labels"}
     if "state" not in given:
         raise file.error(place, "has no `state`", f"say where it is read from: {ALL_SOURCES}")
     state = _state(file, given["state"], texts["state"])
@@ -84,7 +84,7 @@ def _cluster(file: SettingsFile, label_names: dict[str, str], place: Place) -> N
     )
 
 
-def _text(file: SettingsFile, place: Place) -> str:
+def _read_setting(file: SettingsFile, place: Place) -> str:
     value = place.value
     if not isinstance(value, str) or not value.strip() or not value.isprintable():
         raise file.error(place, f"must be a text, not {shown(value)}", "write it in quotes, on one line")
@@ -135,7 +135,7 @@ def _labels(file: SettingsFile, label_names: dict[str, str], place: Place | None
         name = item.path[-1]
         if not LABEL.fullmatch(name) or name == _NAME_LABEL:
             raise file.error(item, f"a label cannot be called {shown(name)}", "the label `name` is the name")
-        text = _text(file, item)
+        text = _read_setting(file, item)
         if "," in text or not LABEL.fullmatch(text):
             raise file.error(item, f"a label cannot be {shown(text)}", "use letters, digits, dots and dashes")
         other = label_names.setdefault(name.lower(), name)

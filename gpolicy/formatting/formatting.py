@@ -140,9 +140,9 @@ class _Renderer:
         self, entries: list[reading.TreeEntry], indent: int, order: KeyOrder, *, after_head: bool = False
     ) -> None:
         for place, entry in enumerate(entries):
-            self._entry(entry, indent, order, first=place == 0 and not after_head)
+            self._write_entry(entry, indent, order, first=place == 0 and not after_head)
 
-    def _entry(self, entry: reading.TreeEntry, indent: int, order: KeyOrder, *, first: bool) -> None:
+    def _write_entry(self, entry: reading.TreeEntry, indent: int, order: KeyOrder, *, first: bool) -> None:
         """Write an entry; `first`: no empty line before it."""
         below = order.item() if entry.key is None else order.below(entry.key.text)
         before = list(entry.before)
@@ -166,7 +166,7 @@ class _Renderer:
         """Return the value of an entry if it stands on the line of its key."""
         value = entry.value
         if isinstance(value, reading.TreeScalar):
-            return None if value.is_block or "\n" in value.body else _written(value)
+            return None if value.is_block or "\n" in value.body else _scalar_text(value)
         if not value.flow:
             return None
         text = _flow(value, order)
@@ -227,7 +227,7 @@ def _part_head(document: reading.TreeCollection, first: reading.TreeEntry, new_f
 
 
 def _start(entry: reading.TreeEntry) -> str:
-    return "-" if entry.key is None else f"{_written(entry.key)}:"
+    return "-" if entry.key is None else f"{_scalar_text(entry.key)}:"
 
 
 def _joined(*parts: str) -> str:
@@ -245,7 +245,7 @@ def _with_comment(line: str, comment: reading.CommentLines | None) -> list[str]:
 def _flow(node: reading.TreeNode, order: KeyOrder) -> str | None:
     """Return a node in the form for braces or brackets; None if it does not fit on one line."""
     if isinstance(node, reading.TreeScalar):
-        return None if "\n" in node.body else _written(node, flow=True)
+        return None if "\n" in node.body else _scalar_text(node, flow=True)
     parts = [part for entry in _sorted(node, order) if (part := _flow_entry(entry, order)) is not None]
     shown = ", ".join(parts)
     complete = len(parts) == len(node.entries)
@@ -256,11 +256,11 @@ def _flow_entry(entry: reading.TreeEntry, order: KeyOrder) -> str | None:
     if entry.key is None:
         return _flow(entry.value, order.item())
     value = _flow(entry.value, order.below(entry.key.text))
-    key = _written(entry.key, flow=True)
+    key = _scalar_text(entry.key, flow=True)
     return None if value is None else f"{key}: {value}" if value else key
 
 
-def _written(value: reading.TreeScalar, *, flow: bool = False) -> str:
+def _scalar_text(value: reading.TreeScalar, *, flow: bool = False) -> str:
     return _joined(value.prefix, _without_prefix(value, flow=flow))
 
 

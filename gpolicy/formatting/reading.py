@@ -153,7 +153,7 @@ class _TreeReader:
             raise CannotFormatError("a document is not a policy document", document.mark[0])
         if root.prefix and not root.flow:
             raise CannotFormatError("a whole document has an anchor or a tag", document.mark[0])
-        self._node(root, document.root, document.mark)
+        self._tree_node(root, document.root, document.mark)
         if root.entries:
             root.head, root.entries[0].before = root.entries[0].before, []
         return root
@@ -195,7 +195,7 @@ class _TreeReader:
         place = place if place == start else _passed(self._text, place)
         return place if self._text.startswith(("{", "["), place) else None
 
-    def _node(self, begun: TreeCollection | None, value: Any, mark: Mark) -> TreeNode:
+    def _tree_node(self, begun: TreeCollection | None, value: Any, mark: Mark) -> TreeNode:
         if begun is None:
             return self._scalar(value, mark)
         if begun.flow:
@@ -221,7 +221,7 @@ class _TreeReader:
             scalar.behind = self._take_behind(mark[0])
         return scalar
 
-    def _key(self, key: str, mark: Mark) -> TreeScalar:
+    def _tree_key(self, key: str, mark: Mark) -> TreeScalar:
         start, end = self._source.offsets(mark)
         if start == end or self._text.startswith("*", start):
             raise CannotFormatError("a key is not a plain word", mark[0])
@@ -235,9 +235,9 @@ class _TreeReader:
             if mapping.column < 0:
                 mapping.column = key_mark[1] - 1
             before = self._to_last(mapping.entries, self._take(self._source.offset(*key_mark[:2])), mapping.column)
-            scalar = self._key(key, key_mark)
+            scalar = self._tree_key(key, key_mark)
             blank = _is_blank(self._source, key_mark[0] - 1)
-            mapping.entries.append(self._entry(scalar, before, value, mark, blank=blank, line=key_mark[2]))
+            mapping.entries.append(self._tree_entry(scalar, before, value, mark, blank=blank, line=key_mark[2]))
         if mapping.column > 0:  # the empty line at the beginning of a nested part goes, before its first entry moves
             first = mapping.entries[0]
             (first.before[0] if first.before else first).blank = False
@@ -256,9 +256,9 @@ class _TreeReader:
             before = self._to_last(sequence.entries, self._take(dash), sequence.column)
             self._place = dash + 1
             blank = not self._text[dash - column : dash].strip() and _is_blank(self._source, line - 1)
-            sequence.entries.append(self._entry(None, before, value, item_mark, blank=blank, line=line))
+            sequence.entries.append(self._tree_entry(None, before, value, item_mark, blank=blank, line=line))
 
-    def _entry(
+    def _tree_entry(
         self, key: TreeScalar | None, before: list[CommentLines], value: Any, mark: Mark, *, blank: bool, line: int
     ) -> TreeEntry:
         """Return the entry whose key or dash, on `line`, was read last."""
@@ -269,7 +269,7 @@ class _TreeReader:
             before = before + self._take(start if start < end else 0)  # between a key and its value on its own line
         elif begun.prefix:
             opening = opening or self._take_behind(mark[0])  # behind its anchor
-        node = self._node(begun, value, mark)
+        node = self._tree_node(begun, value, mark)
         behind = None
         if isinstance(node, TreeCollection):
             behind = self._take_behind(self._source.line_of(self._place - 1)) if node.flow else None
@@ -306,10 +306,10 @@ class _TreeReader:
             is_pair = name is None and begun is not None and self._brace(value_mark) is None
             first = self._place if is_pair or key_mark[:2] == key_mark[2:] else self._source.offset(*key_mark[:2])
             before = self._between(collection, first, line)
-            key = None if name is None else self._key(name, key_mark)
+            key = None if name is None else self._tree_key(name, key_mark)
             if key is not None and value_mark[:2] != value_mark[2:]:
                 before += self._comments_in(collection, self._source.offset(*value_mark[:2]))
-            node = self._node(begun, value, value_mark)
+            node = self._tree_node(begun, value, value_mark)
             if isinstance(node, TreeCollection):
                 collection.commented |= node.commented
             collection.entries.append(TreeEntry(key, node, before, blank=False))

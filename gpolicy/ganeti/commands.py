@@ -128,16 +128,16 @@ def _family(values: Assignments) -> Iterator[tuple[str, str]]:
     elif family in _PER_IDENT:
         idents: dict[str, dict[str, str]] = {}
         for path, value in values.items():
-            idents.setdefault("/".join(path[1:-1]), {})[path[-1]] = _text(path, value)
+            idents.setdefault("/".join(path[1:-1]), {})[path[-1]] = _value_in_list(path, value)
         yield from ((_PER_IDENT[family], ident_key_values(ident, texts)) for ident, texts in idents.items())
     elif family in _FLAT:
-        yield _FLAT[family], key_values({path[1]: _text(path, value) for path, value in values.items()})
+        yield _FLAT[family], key_values({path[1]: _value_in_list(path, value) for path, value in values.items()})
     else:
         yield from (_single(path, value) for path, value in values.items())
 
 
 def _ipolicy(values: Assignments) -> Iterator[tuple[str, str]]:
-    std = {path[2]: _text(path, value) for path, value in values.items() if path[1] == "std"}
+    std = {path[2]: _value_in_list(path, value) for path, value in values.items() if path[1] == "std"}
     for path, value in values.items():
         if path[1] == "minmax":
             text = DEFAULT_WORD if isinstance(value, Reset) else bounds(value)  # type: ignore[arg-type]
@@ -145,7 +145,7 @@ def _ipolicy(values: Assignments) -> Iterator[tuple[str, str]]:
         elif path[1] == "disk-templates":
             yield "--ipolicy-disk-templates", _items(path, value)
         elif path[1] != "std":
-            yield f"--ipolicy-{path[1]}", _text(path, value)
+            yield f"--ipolicy-{path[1]}", _value_in_list(path, value)
     if std:
         yield "--ipolicy-std-specs", key_values(std)
 
@@ -171,10 +171,10 @@ def _single(path: Path, value: Value | Reset) -> tuple[str, str]:
             return name, key_values(value)  # type: ignore[arg-type]
         case Type.UID_RANGES, list():
             return name, uid_ranges(value)  # type: ignore[arg-type]
-    return name, _text(path, value)
+    return name, _value_in_list(path, value)
 
 
-def _text(path: Path, value: Value | Reset) -> str:
+def _value_in_list(path: Path, value: Value | Reset) -> str:
     """Return a value inside a parameter list; here booleans are true and false."""
     match value:
         case Reset():
@@ -315,7 +315,7 @@ def assign_nodes(group: str, nodes: Iterable[str]) -> Command:
     return _command(["gnt-group", "assign-nodes", *_positional(group, *names)], request)
 
 
-def _tags(verb: str, method: str, level: Level, name: str | None, tags: Iterable[str]) -> Command:
+def _tag_command(verb: str, method: str, level: Level, name: str | None, tags: Iterable[str]) -> Command:
     wanted = sorted(set(tags))
     if not wanted:
         raise InexpressibleError(("tags",), wanted, "a command needs at least one tag", "leave the command out")
@@ -331,9 +331,9 @@ def _tags(verb: str, method: str, level: Level, name: str | None, tags: Iterable
     return _command(argv, call(method, (*collection, "tags"), tags=wanted))
 
 
-add_tags: Final = partial(_tags, "add-tags", "PUT")
+add_tags: Final = partial(_tag_command, "add-tags", "PUT")
 """The command that adds tags (in sorted order) to an object; one that is there already does no harm."""
-remove_tags: Final = partial(_tags, "remove-tags", "DELETE")
+remove_tags: Final = partial(_tag_command, "remove-tags", "DELETE")
 """The command that removes tags. All of them must be there, or Ganeti removes none."""
 
 

@@ -187,16 +187,16 @@ def flatten(tree: Mapping[str, Value]) -> Values:
     values: Values = {}
     for key, value in tree.items():
         if key in FAMILIES:
-            values.update((path, canonical(path, leaf)) for path, leaf in _leaves((key,), value))
+            values.update((path, canonical(path, leaf)) for path, leaf in _leaves_below((key,), value))
         else:
             values[key,] = canonical((key,), value)
     return dict(sorted(values.items(), key=lambda item: position(item[0])))
 
 
-def _leaves(path: Path, value: Value) -> Iterable[tuple[Path, Value]]:
+def _leaves_below(path: Path, value: Value) -> Iterable[tuple[Path, Value]]:
     if isinstance(value, dict) and parameter_at(path) is None:
         for key, below in value.items():
-            yield from _leaves((*path, str(key)), below)
+            yield from _leaves_below((*path, str(key)), below)
     else:
         yield path, value
 

@@ -265,7 +265,7 @@ class DrbdOption:
         """Return what the option wants instead of `value`; nothing if it takes it."""
         if self.words:
             return "" if value in self.words else f"one of {', '.join(sorted(self.words))}"
-        number = _number(value) if self.numbers is not None else None
+        number = _read_amount(value) if self.numbers is not None else None
         if self.numbers is None or (number is not None and self.numbers[0] <= number <= self.numbers[1]):
             return ""
         return f"a number from {self.numbers[0]} to {self.numbers[1]}"
@@ -275,7 +275,7 @@ _NUMBER: Final = re.compile(r"(-?[0-9]{1,12})([skmgSKMG]?)")
 _UNITS: Final = {"": 1, "s": 512, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 
 
-def _number(text: str) -> int | None:
+def _read_amount(text: str) -> int | None:
     found = _NUMBER.fullmatch(text)
     return int(found[1]) * _UNITS[found[2].lower()] if found else None
 

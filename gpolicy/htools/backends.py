@@ -37,7 +37,7 @@ def read_file(path: str) -> str:
     except IsADirectoryError:
         raise UnopenedError(f"{path}: openFile: inappropriate type (is a directory)") from None
     except (OSError, ValueError) as error:
-        raise UnopenedError(f"{path}: openFile: {_reason(error)}") from None
+        raise UnopenedError(f"{path}: openFile: {_why_not_opened(error)}") from None
 
 
 def _whole(file: TextIO, name: str) -> str:
@@ -47,7 +47,7 @@ def _whole(file: TextIO, name: str) -> str:
     return text
 
 
-def _reason(error: Exception) -> str:
+def _why_not_opened(error: Exception) -> str:
     """Return why a file cannot be opened, in GHC's words if they are known."""
     words = _REASONS.get(type(error))
     return f"{words} ({error.strerror})" if words and isinstance(error, OSError) else str(error)
@@ -77,7 +77,7 @@ def write_file(path: str, text: str) -> None:
     try:
         file = open(path, "w", encoding="utf-8", errors="surrogateescape")  # noqa: PTH123, SIM115 - closed below
     except (OSError, ValueError) as error:  # a name may hold a null byte
-        raise UnopenedError(f"{path}: openFile: {_reason(error)}") from None
+        raise UnopenedError(f"{path}: openFile: {_why_not_opened(error)}") from None
     try:
         with file:
             file.write(text)

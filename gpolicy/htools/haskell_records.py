@@ -39,7 +39,7 @@ def shown(value: Any) -> str:
     if isinstance(value, frozenset):
         return f"fromList {shown(tuple(sorted(value)))}"
     if isinstance(value, Mapping):
-        return _map({_key(key): shown(item) for key, item in sorted(value.items())})
+        return _map({_show_key(key): shown(item) for key, item in sorted(value.items())})
     if isinstance(value, Disk):
         return _record(value, dskSpindles=_maybe(value.spindles, shown_argument))
     return _record(value) if type(value).__name__ in _records() else str(value)
@@ -161,5 +161,5 @@ def _map(texts: Mapping[str, str]) -> str:
     return f"fromList [{','.join(f'({key},{text})' for key, text in texts.items())}]"
 
 
-def _key(key: object) -> str:
+def _show_key(key: object) -> str:
     return f"({','.join(map(shown, key))})" if isinstance(key, tuple) else shown(key)

@@ -205,7 +205,7 @@ class _ChangingCluster:
         """
         records = map(self.instances.__getitem__, self.nodes[index].primaries)
         needs = {instance.index: _primary_need(instance) for instance in records if not is_redundant(instance)}
-        targets = self._targets(index, needs.values(), leaving)
+        targets = self._targets_with_room(index, needs.values(), leaving)
         # an instance of an iallocator document is there twice, and then leaves the node to which it went
         for number in self.nodes[index].primaries:
             if number not in needs:
@@ -232,7 +232,7 @@ class _ChangingCluster:
         secondaries = [self.instances[number] for number in self.nodes[index].secondaries]
         if not all(map(is_redundant, secondaries)):
             return False
-        targets = self._targets(index, [(_NONE, instance.disk) for instance in secondaries], leaving)
+        targets = self._targets_with_room(index, [(_NONE, instance.disk) for instance in secondaries], leaving)
         for instance in secondaries:
             for target in targets:
                 if self.disks[target] > instance.disk and target != instance.primary:
@@ -249,7 +249,7 @@ class _ChangingCluster:
                     self._set(self.shown, other, self.shown.get(instance.index, instance.primary))
         return True
 
-    def _targets(self, index: int, needs: Collection[tuple[float, float]], leaving: set[int]) -> list[int]:
+    def _targets_with_room(self, index: int, needs: Collection[tuple[float, float]], leaving: set[int]) -> list[int]:
         """Return the nodes of the same group that have room for the least of these needs of memory and disk."""
         others = self.targets.get(self.nodes[index].facts.group, ()) if needs else ()
         memory, disk = (min(column) for column in zip(*needs, strict=True)) if needs else (_NONE, _NONE)

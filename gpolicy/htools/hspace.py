@@ -53,7 +53,7 @@ def run(options: Options) -> None:
     kind = _MachineReport if options.machine_readable else _HumanReport
     report: _MachineReport | _HumanReport = kind(nodes, len(cluster.instances), count, template)
     report.cluster()
-    candidates, failure = _candidates(nodes, count, usable, options)
+    candidates, failure = _find_candidates(nodes, count, usable, options)
     allocator, initial = None, AllocationState(nodes, cluster.instances)
     if not usable.stopped and failure is None:
         budget, checks = Budget(each=_MOST_STEPS), not options.no_capacity_checks
@@ -97,7 +97,7 @@ def _show_bad(cluster: Cluster, nodes: Mapping[int, Node], options: Options) -> 
         sys.stderr.write(f"Bad groups: {shown_strings(cluster.groups[index].name for index in sorted(failing))}\n")
 
 
-def _candidates(
+def _find_candidates(
     nodes: Mapping[int, Node], count: int, usable: Usable, options: Options
 ) -> tuple[Candidates, InputError | None]:
     """Return the nodes, or pairs of nodes, that may take an instance; or none, and the error that follows.
@@ -230,13 +230,13 @@ class _MachineReport(_Printed):
 
     def tiered(self, size: Spec, run: _Run) -> None:
         """Print the tiered phase and the resources in three parts: used, allocable, unavailable."""
-        self._size("TSPEC_INI", size)
+        self._print_size("TSPEC_INI", size)
         before, after = _Totals(self.nodes), _Totals(run.final.nodes)
         self._block("TRL", run.final.nodes, after)
         counts = (
             f"{size.memory},{size.disk_size},{size.cpus},{size.spindle_use}={count}" for size, count in run.spec_counts
         )
-        self._key("TSPEC", " ".join(counts))
+        self._print_key("TSPEC", " ".join(counts))
         self._resources("KM_USED", before.used)
         self._resources("KM_POOL", [a - b for a, b in zip(after.used, before.used, strict=True)])
         # with infinite ratios, the virtual CPUs left do not fit into the original's Int (RSpec), their sum above does
@@ -246,7 +246,7 @@ class _MachineReport(_Printed):
 
     def standard(self, size: Spec, run: _Run) -> None:
         """Print the standard phase. Raises InputError if the numbers of instances disagree."""
-        self._size("SPEC", size)
+        self._print_size("SPEC", size)
         placed = len(run.final.placed)
         totals = _Totals(run.final.nodes)
         if self.instances + placed != totals.instances:
@@ -254,26 +254,26 @@ class _MachineReport(_Printed):
                 f"internal inconsistency, allocated ({self.instances + placed}) != counted ({totals.instances})\n"
             )
         self._block("FIN", run.final.nodes, totals)
-        self._key("ALLOC_USAGE", fixed(divide(self.instances, float(self.instances + placed)), 8))
-        self._key("ALLOC_INSTANCES", str(placed))
-        self._key("ALLOC_FAIL_REASON", run.failures[0][0].title.upper())
+        self._print_key("ALLOC_USAGE", fixed(divide(self.instances, float(self.instances + placed)), 8))
+        self._print_key("ALLOC_INSTANCES", str(placed))
+        self._print_key("ALLOC_FAIL_REASON", run.failures[0][0].title.upper())
         for reason, count in run.failures:
-            self._key(f"ALLOC_{reason.title.upper()}_CNT", str(count))
+            self._print_key(f"ALLOC_{reason.title.upper()}_CNT", str(count))
 
-    def _key(self, key: str, value: str) -> None:
+    def _print_key(self, key: str, value: str) -> None:
         plain = all(character.isalnum() or character == "." for character in value)
         sys.stdout.write(f"HTS_{key}={value}\n" if plain else f"HTS_{key}='{value}'\n")
 
     def _keys(self, prefix: str, **values: str | int) -> None:
         for name, value in values.items():
-            self._key(f"{prefix}_{name}", str(value))
+            self._print_key(f"{prefix}_{name}", str(value))
 
     def _resources(self, prefix: str, values: Sequence[float]) -> None:
         """Print CPUs, these by the ratios of their nodes, memory, disk and spindles."""
         for name, value in zip(("CPU", "NPU", "MEM", "DSK", "SPN"), values, strict=True):
-            self._key(f"{prefix}_{name}", shown_float(value) if isinstance(value, float) else str(value))
+            self._print_key(f"{prefix}_{name}", shown_float(value) if isinstance(value, float) else str(value))
 
-    def _size(self, prefix: str, size: Spec) -> None:
+    def _print_size(self, prefix: str, size: Spec) -> None:
         self._keys(
             prefix,
             MEM=size.memory,
@@ -331,7 +331,7 @@ class _HumanReport(_Printed):
         sys.stdout.write("Tiered allocation results:\n")
         counts = run.spec_counts
         for spec, count in counts:
-            sys.stdout.write(f"  - {count:3d} instances of spec {self._spec(spec)}\n")
+            sys.stdout.write(f"  - {count:3d} instances of spec {self._spec_text(spec)}\n")
         if not counts:
             sys.stdout.write("  - no instances allocated\n")
         if not run.stopped and not run.final.attempted:
@@ -350,13 +350,13 @@ class _HumanReport(_Printed):
     def _exclusive(self) -> bool:
         return any(node.facts.exclusive for node in self.nodes.values())
 
-    def _spec(self, size: Spec) -> str:
+    def _spec_text(self, size: Spec) -> str:
         spindles = f", SPN {size.spindle_use}" if self._exclusive else ""
         return f"MEM {size.memory}, DSK {size.disk_size}, CPU {size.cpus}{spindles}"
 
     def _head(self, kind: str, size: Spec) -> None:
         sys.stdout.write(
-            f"{kind} instance spec is:\n  {self._spec(size)}, using disk template '{self.template.value}'.\n"
+            f"{kind} instance spec is:\n  {self._spec_text(size)}, using disk template '{self.template.value}'.\n"
         )
 
     def _tail(self, run: _Run) -> None:

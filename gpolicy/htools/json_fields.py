@@ -177,20 +177,20 @@ def as_policy(value: Json) -> InstancePolicy:
     """Return an instance policy in Ganeti's JSON form."""
     fields = _Nested("", as_object(value))
     return InstancePolicy(
-        minmax=fields.get("minmax", _pairs),
-        std=fields.get("std", _spec),
+        minmax=fields.get("minmax", _as_pairs),
+        std=fields.get("std", _as_spec),
         templates=fields.get("disk-templates", lambda names: tuple(as_disk_template(name) for name in as_list(names))),
         vcpu_ratio=fields.get("vcpu-ratio", as_float),
         spindle_ratio=fields.get("spindle-ratio", as_float),
     )
 
 
-def _pairs(value: Json) -> tuple[SpecPair, ...]:
+def _as_pairs(value: Json) -> tuple[SpecPair, ...]:
     pairs = [_Nested("", as_object(item)) for item in as_list(value)]
-    return tuple(SpecPair(min=pair.get("min", _spec), max=pair.get("max", _spec)) for pair in pairs)
+    return tuple(SpecPair(min=pair.get("min", _as_spec), max=pair.get("max", _as_spec)) for pair in pairs)
 
 
-def _spec(value: Json) -> Spec:
+def _as_spec(value: Json) -> Spec:
     fields = _Nested("", as_object(value))
     names = ("memory-size", "cpu-count", "disk-size", "disk-count", "nic-count", "spindle-use")
     return Spec(*(fields.get(name, as_int) for name in names))

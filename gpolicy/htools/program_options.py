@@ -186,7 +186,7 @@ def read_options(program: str, argv: Sequence[str]) -> tuple[Options, tuple[str,
     values = Options()
     for name, value in parsed.options:
         try:
-            values = _with(values, name, value)
+            values = _add_option(values, name, value)
         except InputError as error:
             return Exit(1, stderr=f"Error while parsing command line arguments:\n{error}\n")
     names = [name for name, _ in parsed.options]
@@ -237,13 +237,13 @@ def _priority(text: str) -> str:
     return text
 
 
-def _names(text: str | None) -> tuple[str, ...]:
+def _split_names(text: str | None) -> tuple[str, ...]:
     return tuple(reading.split(",", text or ""))
 
 
 _READERS: Mapping[str, Callable[[Any], object]] = {
-    **dict.fromkeys(("print-nodes", "restrict-allocation-to", "select-instances", "exclude-instances"), _names),
-    **dict.fromkeys(("exclusion-tags", "node-tags"), _names),
+    **dict.fromkeys(("print-nodes", "restrict-allocation-to", "select-instances", "exclude-instances"), _split_names),
+    **dict.fromkeys(("exclusion-tags", "node-tags"), _split_names),
     **dict.fromkeys(("machine-readable", "mond"), reading.parse_choice),
     **{
         name: partial(reading.parse_float, name.replace("-", " "))
@@ -264,7 +264,7 @@ _READERS: Mapping[str, Callable[[Any], object]] = {
 """How the arguments of options are read that are no plain texts."""
 
 
-def _with(values: Options, name: str, text: str | None) -> Options:
+def _add_option(values: Options, name: str, text: str | None) -> Options:
     """Return the values with one more option. Raises InputError."""
     match name:
         case "verbose" | "quiet":

@@ -66,7 +66,7 @@ def parse_rapi(answers: Mapping[str, Value], source: str) -> ClusterData:
     data = cluster_data(state)
     return replace(
         data,
-        groups=tuple(map(_group, data.groups, groups)),
+        groups=tuple(map(_with_fields_of_group, data.groups, groups)),
         nodes=tuple(_with_fields_of_node(node, fields, master) for node, fields in zip(data.nodes, nodes, strict=True)),
         instances=tuple(map(_with_fields_of_instance, data.instances, instances)),
         tags=info.texts("tags"),
@@ -81,7 +81,7 @@ def _require(fields: Fields, names: Iterable[str], reason: str = "is null") -> N
             fields.refuse(name, "", reason)
 
 
-def _group(group: Group, fields: Fields) -> Group:
+def _with_fields_of_group(group: Group, fields: Fields) -> Group:
     return replace(group, uuid=fields.text("uuid"), policy=fields.get("ipolicy", as_policy), tags=fields.texts("tags"))
 
 

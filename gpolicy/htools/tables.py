@@ -17,7 +17,7 @@ Field = tuple[str, bool, Callable[[Node], str]]
 """Heading, whether the column holds numbers (aligned right), and the text of a node."""
 
 
-def _tags(node: Node) -> str:
+def _tags_cell(node: Node) -> str:
     return ",".join(f"{tag}={count}" for tag, count in sorted(node.exclusion_tags.items()))
 
 
@@ -49,7 +49,7 @@ FIELDS: Mapping[str, Field] = {
     "mload": ("lMem", True, lambda node: fixed(node.load[1], 3)),
     "dload": ("lDsk", True, lambda node: fixed(node.load[2], 3)),
     "nload": ("lNet", True, lambda node: fixed(node.load[3], 3)),
-    "ptags": ("PrimaryTags", False, _tags),
+    "ptags": ("PrimaryTags", False, _tags_cell),
     "peermap": ("PeerMap", False, lambda node: shown_peers(node.peers)),
     "spindle_count": ("NodeSpindles", True, lambda node: str(node.facts.spindles)),
     "hi_spindles": ("MaxSpindles", True, lambda node: shown_float(node.facts.high_spindles)),

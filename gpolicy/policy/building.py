@@ -84,10 +84,10 @@ class Builder(DocumentReader):
     def _common(self, level: Level) -> dict[str, Any]:
         extends = self.root.get("extends")
         return {
-            "name": self._text(self.root["name"], ("name",)),
+            "name": self._ascii_text(self.root["name"], ("name",)),
             "document": self.document,
             "span": self.at(("name",)),
-            "leaves": self._leaves(level),
+            "leaves": self._build_leaves(level),
             "tags": self._texts("tags") if "tags" in self.root else None,
             "template": self.root.get("template", False),
             "extends": (self._located("extends"),) if isinstance(extends, str) else self._texts("extends"),
@@ -110,13 +110,13 @@ class Builder(DocumentReader):
         if key not in self.root:
             return None
         value = self.root[key]
-        return Located(self._text(value, (key,)) if isinstance(value, str) else value, self.at((key,)))
+        return Located(self._ascii_text(value, (key,)) if isinstance(value, str) else value, self.at((key,)))
 
     def _texts(self, key: str) -> tuple[Located[str], ...]:
         items = enumerate(self.root.get(key, ()))
-        return tuple(Located(self._text(item, (key, index)), self.at((key, index))) for index, item in items)
+        return tuple(Located(self._ascii_text(item, (key, index)), self.at((key, index))) for index, item in items)
 
-    def _text(self, value: str, pointer: Pointer) -> str:
+    def _ascii_text(self, value: str, pointer: Pointer) -> str:
         """Return `value`; report a character that breaks Ganeti's configuration."""
         if not (value.isascii() and value.isprintable()):
             bad = next(letter for letter in value if not (letter.isascii() and letter.isprintable()))
@@ -125,7 +125,7 @@ class Builder(DocumentReader):
             self.report(source_file.NOT_PLAIN_TEXT.finding(message, self.at(pointer), hint=hint))
         return value
 
-    def _leaves(self, level: Level) -> model.Leaves:
+    def _build_leaves(self, level: Level) -> model.Leaves:
         leaves: model.Leaves = {}
         for key, value in self.root.items():
             if key in FAMILIES or parameter_at((key,)) is not None:
@@ -137,7 +137,7 @@ class Builder(DocumentReader):
     def _walk(self, path: Path, value: Any) -> Iterator[tuple[Path, Any]]:
         if isinstance(value, dict) and parameter_at(path) is None:
             for key, below in value.items():
-                yield from self._walk((*path, self._text(key, (*path, key))), below)
+                yield from self._walk((*path, self._ascii_text(key, (*path, key))), below)
         else:
             yield path, value
 
@@ -146,12 +146,12 @@ class Builder(DocumentReader):
             return model.INHERIT
         match parameter.type:
             case Type.SIZE:
-                return self._size(written, path)
+                return self._size_in_mib(written, path)
             case Type.MIB:
-                return self._size(written, path, rounded=False)
+                return self._size_in_mib(written, path, rounded=False)
             case Type.MINMAX:
                 pairs: list[Value] = [
-                    {bound: self._spec(pair[bound], (*path, number, bound)) for bound in ("min", "max")}
+                    {bound: self._build_spec(pair[bound], (*path, number, bound)) for bound in ("min", "max")}
                     for number, pair in enumerate(written)
                 ]
                 return canonical(path, pairs)
@@ -163,30 +163,30 @@ class Builder(DocumentReader):
             case Type.INT if isinstance(written, str):
                 return self.amount(parse_rate, written, path) or 0
             case Type.STRING | Type.CHOICE:
-                self._word(parameter, written, path)
+                self._check_word(parameter, written, path)
             case Type.LIST | Type.SET:
                 for index, item in enumerate(written):
-                    self._text(item, (*path, index))
+                    self._ascii_text(item, (*path, index))
             case Type.DICT:
                 words = {key: None if value is None else as_word(value) for key, value in written.items()}
-                return canonical(path, {self._text(key, (*path, key)): value for key, value in words.items()})
+                return canonical(path, {self._ascii_text(key, (*path, key)): value for key, value in words.items()})
         return canonical(path, written)
 
-    def _word(self, parameter: Parameter, written: str, path: Path) -> None:
-        self._text(written, path)
+    def _check_word(self, parameter: Parameter, written: str, path: Path) -> None:
+        self._ascii_text(written, path)
         if parameter.family == "hvparams" and written == "default":
             return  # an ordinary value of this parameter, such as kvm's disk_cache
         if written in ("inherit", "default") and parameter.type is Type.STRING:
             message = f"{parameter.name} cannot be the word {written!r}: Ganeti would store or reset by it"
             self.wrong(message, path, "at the cluster, write the value; a group or a node can `inherit`")
 
-    def _spec(self, spec: dict[str, Any], pointer: Pointer) -> Value:
+    def _build_spec(self, spec: dict[str, Any], pointer: Pointer) -> Value:
         return {
-            name: self._size(value, (*pointer, name)) if name in SPEC_SIZES else int(value)
+            name: self._size_in_mib(value, (*pointer, name)) if name in SPEC_SIZES else int(value)
             for name, value in spec.items()
         }
 
-    def _size(self, written: str | int, pointer: Pointer, *, rounded: bool = True) -> int:
+    def _size_in_mib(self, written: str | int, pointer: Pointer, *, rounded: bool = True) -> int:
         exact = self.exact_size(written, pointer) or 0
         if not rounded:
             return int(-(-exact // 1))
@@ -253,4 +253,4 @@ class Builder(DocumentReader):
                     case _:  # only with a closing colon does `service` mean the tags service:… and not services as well
                         suffix = f"{item.rstrip(':')}:" if family in ("iextags", "desiredlocation") else item
                 place: Pointer = (*pointer, index)
-                yield place, Located(self._text(f"{TAG_FAMILIES[family]}{suffix}", place), self.at(place))
+                yield place, Located(self._ascii_text(f"{TAG_FAMILIES[family]}{suffix}", place), self.at(place))

@@ -34,7 +34,7 @@ def file_name(kind: str) -> str:
     return f"{re.sub('(?<!^)(?=[A-Z])', '-', kind).lower()}.json"
 
 
-def _read(file: str) -> Schema:
+def _read_schema(file: str) -> Schema:
     found: Schema = json.loads((data_directory("schemas") / file).read_text(encoding="utf-8"))
     return found
 
@@ -42,15 +42,15 @@ def _read(file: str) -> Schema:
 @cache
 def schema_of(kind: str) -> Schema:
     """Return the JSON Schema of a kind of document."""
-    return with_own_shapes(_read(file_name(kind)))
+    return with_own_shapes(_read_schema(file_name(kind)))
 
 
 def whole_schema() -> Schema:
     """Return the schema of any document of a policy, which needs no other file."""
-    schema = _read(WHOLE)
+    schema = _read_schema(WHOLE)
     definitions: Schema = {}
     for kind in KINDS:
-        own = _read(file_name(kind))
+        own = _read_schema(file_name(kind))
         definitions |= own["definitions"]
         definitions[kind] = {key: value for key, value in own.items() if key not in ("$schema", "definitions")}
     files = {file_name(kind): kind for kind in KINDS}
@@ -63,7 +63,7 @@ def whole_schema() -> Schema:
 
 def example_document(kind: str) -> str:
     """Return a small document of a kind: what editors offer."""
-    offered = next(rule["else"]["defaultSnippets"] for rule in _read(WHOLE)["allOf"] if "else" in rule)
+    offered = next(rule["else"]["defaultSnippets"] for rule in _read_schema(WHOLE)["allOf"] if "else" in rule)
     body = next(item["bodyText"] for item in offered if item["label"] == kind)
     return filled(body).replace("YYYY-MM-DD", "2027-12-31")
 

@@ -43,7 +43,7 @@ class _ScenarioBuilder(DocumentReader):
             span=self.at((*at, "name")),
             stage=self._stage(written["on"], (*at, "on")) if "on" in written else scenario.Stage(),
             expectations=tuple(self._expectations(written["expect"], (*at, "expect"))),
-            sizes=self._sizes(question, place) if instance else None,
+            sizes=self._build_sizes(question, place) if instance else None,
             capacity=self._capacity(question, place) if action is scenario.Action.CAPACITY else None,
             redundancy=redundancy,
         )
@@ -81,12 +81,12 @@ class _ScenarioBuilder(DocumentReader):
     def _check_instances(self, groups: list[scenario.SimulatedGroup], edits: tuple[scenario.StageEdit, ...]) -> None:
         known: set[str] = set()
         for existing in [item for group in groups for item in group.instances]:
-            self._add(existing, known)
+            self._add_names(existing, known)
         for edit in edits:
             if edit.more is not None:
                 return  # it makes names of its own
             if edit.add is not None:
-                self._add(edit.add, known)
+                self._add_names(edit.add, known)
             for name in (edit.instance, edit.removed_instance):
                 if name is not None and name.value not in known:
                     message = f"the cluster of this test has no instance {name.value!r}"
@@ -95,7 +95,7 @@ class _ScenarioBuilder(DocumentReader):
             if edit.removed_instance is not None:
                 known.discard(edit.removed_instance.value)
 
-    def _add(self, existing: scenario.Existing, known: set[str]) -> None:
+    def _add_names(self, existing: scenario.Existing, known: set[str]) -> None:
         if taken := sorted(known.intersection(existing.names)):
             message = f"a second instance {taken[0]!r}"
             self.report(WRONG_VALUE.finding(message, existing.name.span, hint="give it another name"))
@@ -107,11 +107,11 @@ class _ScenarioBuilder(DocumentReader):
             *(scenario.SimulatedGroup, written, at),
             span=self.at(at),
             machine=self._machine(written, at),
-            nodes=tuple(self._nodes(written["nodes"], (*at, "nodes"), numbered)),
+            nodes=tuple(self._simulated_nodes(written["nodes"], (*at, "nodes"), numbered)),
             instances=tuple(self._existing(item, (*at, "instances", index)) for index, item in instances),
         )
 
-    def _nodes(self, written: Any, at: Pointer, numbered: Counter[str]) -> Iterator[scenario.SimulatedNode]:
+    def _simulated_nodes(self, written: Any, at: Pointer, numbered: Counter[str]) -> Iterator[scenario.SimulatedNode]:
         """Yield the nodes of a group. `numbered` are the names that the groups before it took."""
         if isinstance(written, list):
             for index, node in enumerate(written):
@@ -163,14 +163,14 @@ class _ScenarioBuilder(DocumentReader):
 
     def _existing(self, written: dict[str, Any], at: Pointer) -> scenario.Existing:
         nodes = tuple(self.document.located((*at, "nodes", number)) for number in range(len(written["nodes"])))
-        sizes = self._sizes(written, at)
+        sizes = self._build_sizes(written, at)
         if sizes.template is not None and (sizes.template.value == "drbd") != (len(nodes) == 2):
             needed = "two nodes" if len(nodes) < 2 else "one node"
             self.wrong(f"an instance on {sizes.template.value} has {needed}", (*at, "nodes"))
         running = written.get("running", True) and not written.get("offline", False)
         return self._made(scenario.Existing, written, at, nodes=nodes, sizes=sizes, running=running)
 
-    def _sizes(self, written: dict[str, Any], at: Pointer) -> scenario.Sizes:
+    def _build_sizes(self, written: dict[str, Any], at: Pointer) -> scenario.Sizes:
         if "bound" in written and "spec" not in written:
             self.wrong("bound is an end of a size, and there is no size here", (*at, "bound"), of_key=True)
         sizes: list[tuple[str, Any, Pointer]] = []
@@ -226,7 +226,7 @@ class _ScenarioBuilder(DocumentReader):
 
     def _each(self, written: dict[str, Any], path: tuple[str, ...], at: Pointer) -> Iterator[scenario.Expectation]:
         for name, value in written.items():
-            yield scenario.Expectation((*path, name), self._number(value, (*at, name)), self.at((*at, name)))
+            yield scenario.Expectation((*path, name), self._expected_number(value, (*at, name)), self.at((*at, name)))
 
     def _one(self, path: tuple[str, ...], value: Any, at: Pointer) -> scenario.Expectation:
         wanted: scenario.ExpectedValue
@@ -236,10 +236,10 @@ class _ScenarioBuilder(DocumentReader):
             size = self._mib(value, at)
             wanted = scenario.ExpectedNumber(size, size)
         else:
-            wanted = value if isinstance(value, bool | str) else self._number(value, at)
+            wanted = value if isinstance(value, bool | str) else self._expected_number(value, at)
         return scenario.Expectation(path, wanted, self.at(at))
 
-    def _number(self, value: Any, at: Pointer) -> scenario.ExpectedNumber:
+    def _expected_number(self, value: Any, at: Pointer) -> scenario.ExpectedNumber:
         if not isinstance(value, dict):
             return scenario.ExpectedNumber(int(value), int(value))
         exactly = _count(value, "exactly")
@@ -254,10 +254,10 @@ class _ScenarioBuilder(DocumentReader):
         """Return a dataclass; what `more` does not give it is as written: words with their places, sizes in MiB."""
         missing = {field.name for field in fields(cast(Any, kind))} - more.keys()
         keys = {key: _FIELDS.get(key, key.replace("-", "_")) for key in written}
-        own = {field: self._value(key, (*at, key)) for key, field in keys.items() if field in missing}
+        own = {field: self._read_value(key, (*at, key)) for key, field in keys.items() if field in missing}
         return kind(**own, **more)
 
-    def _value(self, key: str, at: Pointer) -> Any:
+    def _read_value(self, key: str, at: Pointer) -> Any:
         found = self.document.located(at)
         if key in _SIZES:
             return self._mib(found.value, at)

@@ -303,7 +303,7 @@ class _SchemaFault:
         if instance == "inherit":
             stays = self._is_required() or isinstance(self._pointer[-1], int)
             return "this is not inherited: write the value" + ("" if stays else ", or leave the key out")
-        if isinstance(instance, str) and instance.endswith(":") and self._fits(instance.rstrip(":")):
+        if isinstance(instance, str) and instance.endswith(":") and self._has_letters(instance.rstrip(":")):
             return f"write the prefix without its colon: {instance.rstrip(':')}"
         types = [schema.get("type") for schema in self._branches]
         if "boolean" in types and isinstance(instance, str) and instance.lower() in _BOOLEANS:
@@ -341,7 +341,7 @@ class _SchemaFault:
                 return f"Did you mean `{amount[1]}{amount[2]}`?"
             case dict() if "array" in types:
                 return "begin each item of the list with a dash: `- `"
-            case dict() as entry if len(entry) == 1 and self._fits(word := ":".join(map(str, *entry.items()))):
+            case dict() as entry if len(entry) == 1 and self._has_letters(word := ":".join(map(str, *entry.items()))):
                 return f"write {word} without the blank"
             case str() as text if ":" in text and text.partition(":")[0] in self._known:
                 return f"write a blank after the colon: `{text.replace(':', ': ', 1)}`"
@@ -353,7 +353,7 @@ class _SchemaFault:
     def _choices(self) -> list[str]:
         return [str(choice) for schema in self._branches for choice in schema.get("enum", ())]
 
-    def _fits(self, word: str) -> bool:
+    def _has_letters(self, word: str) -> bool:
         """Return whether a word has the required letters and parts that another one lacks."""
         patterns = [schema["pattern"] for schema in self._branches if "pattern" in schema]
         return any(_only_letters(pattern) and re.match(pattern, word) for pattern in patterns)

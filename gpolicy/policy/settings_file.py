@@ -112,21 +112,21 @@ class SettingsFile:
 
     def error(self, place: Place, message: str, hint: str = "", word: str = "") -> SettingsError:
         """Return an error about a key, or about a word in its value, with its line."""
-        line = self._places.line(place.path, word)
+        line = self._places_of_keys.line(place.path, word)
         what = _one_line(f"{place.shown[:200]}: {message}" if place.path else message)
         place_and_text = f"{_one_line(str(self.path))}:{line}: {what}"
         return SettingsError(place_and_text, _one_line(hint) or None, what, self.span(place))
 
     def span(self, place: Place) -> Span:
         """Return where a key stands in the file."""
-        return self._places.span(str(self.path), place.path)
+        return self._places_of_keys.span(str(self.path), place.path)
 
     @cached_property
     def _within(self) -> Boundary:
         return boundary(self.path)
 
     @cached_property
-    def _places(self) -> TomlPlaces:
+    def _places_of_keys(self) -> TomlPlaces:
         return toml_places(self._text)
 
 
@@ -256,14 +256,14 @@ class TomlPlaces:
 
     def line(self, path: Keys, word: str = "") -> int:
         """Return the line of `word` in the value at `path`; else of the key, or of the nearest one above it."""
-        return self.words[path, word][0] if (path, word) in self.words else self._key(path)[0]
+        return self.words[path, word][0] if (path, word) in self.words else self._find_key(path)[0]
 
     def span(self, file: str, path: Keys) -> Span:
         """Return the place, in `file`, of the key at `path`, or of the nearest one above it."""
-        line, column, end = self._key(path)
+        line, column, end = self._find_key(path)
         return Span(file, line, column, line, end)
 
-    def _key(self, path: Keys) -> At:
+    def _find_key(self, path: Keys) -> At:
         while path and path not in self.keys:
             path = path[:-1]
         return self.keys.get(path, (1, 1, 1))
@@ -295,7 +295,7 @@ def toml_places(text: str) -> TomlPlaces:
         elif piece == "[" and not is_begun:
             heading, is_begun = at, True
         elif kind in ("word", "text"):
-            pending.append((_word(kind, piece), at))
+            pending.append((_read_key_word(kind, piece), at))
             is_begun = True
         elif piece == "=":
             path = (*(around[-1] if around else table), *(word for word, _ in pending))
@@ -320,7 +320,7 @@ def _tokens(text: str) -> Iterator[tuple[str, str, At]]:
             begin = found.start() + piece.rindex("\n") + 1
 
 
-def _word(kind: str, piece: str) -> str:
+def _read_key_word(kind: str, piece: str) -> str:
     import tomllib  # noqa: PLC0415 (most policies have no settings)
 
     return str(tomllib.loads(f"x = {piece}")["x"]) if kind == "text" else piece

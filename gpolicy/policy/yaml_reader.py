@@ -151,7 +151,7 @@ class _YamlReader:
             self._begin(event, YamlMapping() if kind is yaml.MappingStartEvent else YamlSequence())
         elif kind is yaml.MappingEndEvent or kind is yaml.SequenceEndEvent:
             done = self._open.pop()
-            mark = _same((*done.mark[:2], event.end_mark.line + 1, event.end_mark.column + 1))
+            mark = _same_mark((*done.mark[:2], event.end_mark.line + 1, event.end_mark.column + 1))
             self._put(done.value, mark, done.nodes, done.anchor)
         elif kind is yaml.AliasEvent:
             self._alias(event)
@@ -218,11 +218,11 @@ class _YamlReader:
         parent = self._open[-1]
         parent.nodes = total
         if isinstance(parent.value, YamlMapping) and parent.key is None and not parent.dropped:
-            self._key(parent, parent.value, text, mark, merges=merges)
+            self._add_key(parent, parent.value, text, mark, merges=merges)
         else:
             parent.add(value, mark)
 
-    def _key(self, parent: _Open, keys: YamlMapping, key: str | None, mark: Mark, *, merges: bool) -> None:
+    def _add_key(self, parent: _Open, keys: YamlMapping, key: str | None, mark: Mark, *, merges: bool) -> None:
         if key is None:
             self._unsupported("a key must be a plain word, not a list or a mapping", mark)
             parent.dropped = True
@@ -289,9 +289,9 @@ def resolve(text: str) -> bool | int | float | str | None:
 
 def _mark(event: Any) -> Mark:
     start, end = event.start_mark, event.end_mark
-    return _same((start.line + 1, start.column + 1, end.line + 1, end.column + 1))
+    return _same_mark((start.line + 1, start.column + 1, end.line + 1, end.column + 1))
 
 
 @lru_cache(maxsize=8192)  # files of one form have values at the same places: each is kept once
-def _same(mark: Mark) -> Mark:
+def _same_mark(mark: Mark) -> Mark:
     return mark

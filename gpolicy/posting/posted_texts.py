@@ -302,7 +302,7 @@ def _gitlab_comments(environ: Mapping[str, str]) -> Posts | None:
     if not environ.get("CI_MERGE_REQUEST_IID"):
         return None
     api, project = _project(environ)
-    path = f"{project}/merge_requests/{_number(environ, 'CI_MERGE_REQUEST_IID')}/notes"
+    path = f"{project}/merge_requests/{_read_variable(environ, 'CI_MERGE_REQUEST_IID')}/notes"
     return _ON_GITLAB(api=api, listed=f"{path}?sort=asc&order_by=created_at", one=path, called="a note")
 
 
@@ -320,13 +320,13 @@ def _gitlab_issues(environ: Mapping[str, str]) -> Posts:
 
 
 def _project(environ: Mapping[str, str]) -> tuple[Api, str]:
-    token, project = token_of(environ, "GPOLICY_GITLAB_TOKEN"), _number(environ, "CI_PROJECT_ID")
+    token, project = token_of(environ, "GPOLICY_GITLAB_TOKEN"), _read_variable(environ, "CI_PROJECT_ID")
     if not token:
         raise UsageError("no token to write a note with", hint="set GPOLICY_GITLAB_TOKEN to a token with the scope api")
     return Api(environ.get("CI_API_V4_URL", ""), {"PRIVATE-TOKEN": token}), f"/projects/{project}"
 
 
-def _number(environ: Mapping[str, str], name: str) -> int:
+def _read_variable(environ: Mapping[str, str], name: str) -> int:
     value = environ.get(name, "")
     if not (value.isascii() and value.isdigit() and len(value) < 19):
         raise UsageError(f"{name} is {value!r}, not a number")
@@ -390,7 +390,7 @@ def keep_issue(service: Service, name: str, files: Iterable[Path], environ: Mapp
 
 
 def _texts(files: Iterable[Path]) -> str:
-    return "\n\n".join(filter(None, map(_read, files)))
+    return "\n\n".join(filter(None, map(_read_report, files)))
 
 
 def _refuse_long(text: str, name: str, longest: int) -> None:
@@ -398,7 +398,7 @@ def _refuse_long(text: str, name: str, longest: int) -> None:
         raise UsageError(f"{len(text)} characters are too many for a comment", hint="give --format markdown a --budget")
 
 
-def _read(file: Path) -> str:
+def _read_report(file: Path) -> str:
     """Return the text of a file; empty if it does not exist, since its job had nothing to report."""
     try:
         return file.read_text(encoding="utf-8").strip()

@@ -106,7 +106,7 @@ def explain(word: str | None, verbs: Iterable[str] = (), terms: Mapping[str, str
         return f"{list_rules()}\n{_MORE}\n"
     if is_family(word) and (family := rules_named(word)[0]):
         return list_rules(family)
-    found = [*_of_rules(word), *_called(word, str.strip)] or [*_called(word, _same)]  # as written, then in any form
+    found = [*_of_rules(word), *_called(word, str.strip)] or [*_called(word, _lowered)]  # as written, then in any form
     concept = _concept(word, terms, found)
     if concept is not None:
         return plain([*concept, *(_addresses("As a key:", found) if found else [])])
@@ -127,7 +127,7 @@ def _addresses(title: str, found: Iterable[Meaning]) -> list[PageBlock]:
 
 def _concept(word: str, terms: Mapping[str, str], found: Iterable[Meaning]) -> list[PageBlock] | None:
     """Return what a word of reports means, where else it is at most the end of the names of keys."""
-    term = next((term for term in terms if fnmatchcase(_same(word), _same(term))), None)
+    term = next((term for term in terms if fnmatchcase(_lowered(word), _lowered(term))), None)
     if term is None or not all(item.sort.startswith("key") and item.address != word for item in found):
         return None
     return [Heading(f"{term} (in reports)"), terms[term]]
@@ -138,7 +138,7 @@ def explain_guard(guard: Guard) -> str:
     where = str(guard.name.span)
     key = f"Guards.guards.{guard.measure}"
     said: list[PageBlock] = [Heading(f"{guard.name.value} (guard of this policy)")]
-    said += [item.summary for item in _of_keys(key, _same)]
+    said += [item.summary for item in _of_keys(key, _lowered)]
     facts = (
         ("limit", f"{guard.measure} {guard.shown_limit}"),
         ("written at", where),
@@ -271,13 +271,13 @@ def _of_keys(word: str, form: Callable[[str], str]) -> Iterator[Meaning]:
         yield Meaning(address, f"key of {homes}", keys[0].text, partial(blocks.key_blocks, tuple(keys)))
 
 
-def _same(word: str) -> str:
+def _lowered(word: str) -> str:
     """Return a word as it is compared: in any case, with - for _."""
     return word.strip().lower().replace("_", "-")
 
 
 def _hint(word: str, verbs: Iterable[str], terms: Iterable[str]) -> str:
-    wanted = _same(word)[:_LONGEST_WORD]
+    wanted = _lowered(word)[:_LONGEST_WORD]
     if wanted in verbs:
         return f"`{wanted}` is a verb: see `gpolicy help {wanted}`"
     if wanted.startswith("gp") and wanted[2:3].isdigit():

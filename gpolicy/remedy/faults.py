@@ -97,15 +97,15 @@ class Layout:
 
     def after(self, moved: Moved) -> Layout:
         """Return the layout after a move."""
-        return self._with(moved.changed, {moved.instance.index: moved.instance})
+        return self._with_changes(moved.changed, {moved.instance.index: moved.instance})
 
     def reached(self, nodes: Nodes, instances: Mapping[int, Instance]) -> Layout:
         """Return the layout with `nodes` and `instances`, some of which are other ones than here."""
         changed = {index: node for index, node in nodes.items() if node is not self.nodes[index]}
         moved = {number: item for number, item in instances.items() if item is not self.instances[number]}
-        return self._with(changed, moved)
+        return self._with_changes(changed, moved)
 
-    def _with(self, nodes: Nodes, instances: Mapping[int, Instance]) -> Layout:
+    def _with_changes(self, nodes: Nodes, instances: Mapping[int, Instance]) -> Layout:
         made = copy(self)
         made.nodes, made.instances = {**self.nodes, **nodes}, {**self.instances, **instances}
         if tags := {tag for item in instances.values() for tag in item.exclusion_tags}:

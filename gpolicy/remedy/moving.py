@@ -241,9 +241,9 @@ class MoveTrials:
             for place, move in enumerate(moves):
                 places.setdefault(move.target, []).append(place)
             known = self._known[part] = _KnownMoves(item, own, crowds, moves, [None] * len(moves), places)
-        elif not _same(known.own, own) or not _same(known.crowds, crowds):
+        elif not _all_same(known.own, own) or not _all_same(known.crowds, crowds):
             known.found = [None] * len(known.moves)
-            if not _same(known.crowds, crowds) or any(lack(node) for node in (*known.own, *own) if node):
+            if not _all_same(known.crowds, crowds) or any(lack(node) for node in (*known.own, *own) if node):
                 known.candidates = None
             known.own, known.crowds = own, crowds
         return known
@@ -285,7 +285,7 @@ class MoveTrials:
         return sorted(found)
 
 
-def _same(these: tuple[object, ...], those: tuple[object, ...]) -> bool:
+def _all_same(these: tuple[object, ...], those: tuple[object, ...]) -> bool:
     return all(this is that for this, that in zip(these, those, strict=True))
 
 

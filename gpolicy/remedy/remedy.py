@@ -172,7 +172,7 @@ def find_remedy(  # noqa: PLR0913 (one parameter a choice)
         steps=steps,
         left=tuple(_left(before, found, movers, state, tries)) if explain else (),
         faults_after=found.faults,
-        sizes=tuple(_sizes(state, names, found.layout)) if explain else (),
+        sizes=tuple(_size_cures(state, names, found.layout)) if explain else (),
         rate=rate,
         seconds=total,
         score_before=score_of(start.nodes.values()),
@@ -238,8 +238,8 @@ def _steps(
                 number=len(made) + 1,
                 job_set=job_set,
                 instance=job.instance.name,
-                nodes_before=_names(job.nodes, job.move.instance.primary, job.move.instance.secondary),
-                nodes_after=_names(job.nodes, job.instance.primary, job.instance.secondary),
+                nodes_before=_names_of_nodes(job.nodes, job.move.instance.primary, job.move.instance.secondary),
+                nodes_after=_names_of_nodes(job.nodes, job.instance.primary, job.instance.secondary),
                 commands=tuple(commands_of(job)),
                 copied=copied_by(job.move),
                 seconds=copied_by(job.move) / rate,
@@ -259,7 +259,7 @@ def _as_measured(step: Balanced, status: InstanceStatus) -> Balanced:
     return replace(step, move=replace(step.move, instance=old), instance=new)
 
 
-def _names(nodes: Mapping[int, Node], *indices: int) -> tuple[str, ...]:
+def _names_of_nodes(nodes: Mapping[int, Node], *indices: int) -> tuple[str, ...]:
     return tuple(nodes[index].facts.name for index in indices if index != NO_NODE and index in nodes)
 
 
@@ -287,7 +287,7 @@ def _left(before: Moves, found: Moves, movers: Movers, state: ClusterState, most
         if not reason and tries > most_tries:
             reason = "why was not looked into: too much is left"
         elif not reason:
-            reason, tried = _reason([numbers[name] for name in fault.instances], found.layout, movers, most_tries)
+            reason, tried = _why_no_cure([numbers[name] for name in fault.instances], found.layout, movers, most_tries)
             tries += tried
         yield Left(fault=fault, reason=reason)
 
@@ -322,7 +322,7 @@ def _excess(fault: Fault, layout: Layout) -> str:
     return f"{used:,} {what} are in use, {may}"
 
 
-def _reason(numbers: Sequence[int], layout: Layout, movers: Movers, most: int) -> tuple[str, int]:
+def _why_no_cure(numbers: Sequence[int], layout: Layout, movers: Movers, most: int) -> tuple[str, int]:
     """Return why no move of the instances cures a fault, and the number of moves that were tried, at most `most`."""
     fixed = {movers.fixed[number]: layout.instances[number].name for number in numbers if number in movers.fixed}
     free = [number for number in numbers if number not in movers.fixed][:_MOST_EXPLAINED]
@@ -347,7 +347,7 @@ _FEW_LOOKS: Final = 400_000
 look at: who ended it does not wait for more."""
 
 
-def _sizes(state: ClusterState, names: PairNames, layout: Layout) -> Iterator[SizeCure]:
+def _size_cures(state: ClusterState, names: PairNames, layout: Layout) -> Iterator[SizeCure]:
     judge = PolicyJudge(state, {name: names.groups.get(name, ()) for name in state.groups})
     known = {item.name for item in layout.instances.values()}
     for item in sorted(state.instances.values(), key=lambda item: item.name):

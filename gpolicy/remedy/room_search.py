@@ -300,7 +300,7 @@ class _Lacks:
             self._look(index, left, lacks)
         total = 0.0
         for _ in range(self._missing):
-            lack, pair, reserved = self._pair(left, lacks, trial.moved.changed)
+            lack, pair, reserved = self._least_lack(left, lacks, trial.moved.changed)
             total += lack
             for index, taken in zip(pair, self._needs, strict=False):
                 kept, memory, *others = left[index]
@@ -318,7 +318,7 @@ class _Lacks:
         for need, lack in zip(self._needs, lacks, strict=True):
             lack[index] = _short(left[index], need)
 
-    def _pair(
+    def _least_lack(
         self, left: Mapping[int, _Amounts], lacks: list[dict[int, float]], changed: Mapping[int, Node]
     ) -> tuple[float, tuple[int, ...], int]:
         """Return what lacks least: how much, the node, or the two of a group, and what the second reserves then."""

@@ -99,19 +99,19 @@ class RemedySearch:
         self.exhaustive = False
         return best
 
-    def _moves(self, steps: tuple[Balanced, ...], layout: Layout) -> Moves:
+    def _judged_moves(self, steps: tuple[Balanced, ...], layout: Layout) -> Moves:
         self.stop.spend(len(layout.instances) // 16)
         return Moves(steps, layout, self.movers.places.faults(layout))
 
     def _improved(self, steps: tuple[Balanced, ...], layout: Layout) -> Iterator[Moves]:
         """Yield the list after each step, and at the end without what it does not need."""
-        while chosen := self._single(layout) or self._pair(layout) or self._against_losses(layout):
+        while chosen := self._single(layout) or self._best_pair(layout) or self._against_losses(layout):
             for trial in chosen:
                 layout = layout.after(trial.moved)
                 steps = (*steps, step_of(trial.move, layout))
             self.tell(f"{count(len(steps), 'move')} so far")
-            yield self._moves(steps, layout)
-        yield self._shortened(self._moves(steps, layout))
+            yield self._judged_moves(steps, layout)
+        yield self._shortened(self._judged_moves(steps, layout))
 
     def _single(self, layout: Layout) -> tuple[MoveTrial, ...]:
         """Return the best safe move that ends something; none if there is none.
@@ -157,10 +157,10 @@ class RemedySearch:
             for rank, place in equal[first : first + MOST_SCORED]:
                 found = self._trials.at(layout, offers[rank][1], place)
                 if isinstance(found, MoveTrial) and found.gain.helps:
-                    if _key(found) == key:
+                    if _trial_key(found) == key:
                         tried.append(found)
                     else:  # it ends less than it could
-                        heappush(queue, _Waiting(_key(found), rank, place, alone=True))
+                        heappush(queue, _Waiting(_trial_key(found), rank, place, alone=True))
             for trial in _by_score(layout, tried):
                 if self._is_safe(layout, trial):
                     return trial
@@ -191,11 +191,11 @@ class RemedySearch:
                 found.update((*node.primaries, *node.secondaries))
         return sorted(found - self.movers.fixed.keys())
 
-    def _pair(self, layout: Layout) -> tuple[MoveTrial, ...]:
+    def _best_pair(self, layout: Layout) -> tuple[MoveTrial, ...]:
         """Return two safe moves that end something together: one that makes room or goes half-way, and one after it."""
         found: list[tuple[tuple[float, ...], MoveTrial, MoveTrial]] = []
         for number in self._concerned(layout):
-            for first, second in self._pairs(layout, number):
+            for first, second in self._pairs_of_moves(layout, number):
                 units, less = first.gain.units + second.gain.units, first.gain.lack + second.gain.lack
                 if (units, less) > (0, 0):
                     key = key_of(units, less, first.copied + second.copied)
@@ -205,7 +205,7 @@ class RemedySearch:
                 return first, second
         return ()
 
-    def _pairs(self, layout: Layout, number: int) -> Iterator[tuple[MoveTrial, MoveTrial]]:
+    def _pairs_of_moves(self, layout: Layout, number: int) -> Iterator[tuple[MoveTrial, MoveTrial]]:
         for first in self._trials.possible(layout, number):  # by another node
             if first.gain.units == 0:
                 yield from ((first, second) for second in self._after(layout, first, number))
@@ -257,7 +257,7 @@ class RemedySearch:
             if item.index in self.movers.fixed:
                 continue
             trials = (trial for trial in self._trials.possible(layout, item.index) if trial.gain.units >= 0)
-            alike = groupby(sorted(trials, key=_key), _key)  # only these are compared by their score
+            alike = groupby(sorted(trials, key=_trial_key), _trial_key)  # only these are compared by their score
             for trial in (trial for _, equal in alike for trial in _by_score(layout, equal)):
                 self.stop.spend()
                 self._tried_losses += 1
@@ -276,7 +276,7 @@ class RemedySearch:
         concerned = (item for item in best.layout.instances.values() if item.name in names)
         own = {index for item in concerned for index in (item.primary, item.secondary)} & nodes.keys()
         left = {nodes[index].facts.group for index in own}
-        reached = self._moves((), self.start)
+        reached = self._judged_moves((), self.start)
         for group in sorted(left):
             for found in self._balanced(reached, group):
                 reached = min(reached, found, key=lambda moves: (moves.wrong, len(moves.steps)))
@@ -305,7 +305,7 @@ class RemedySearch:
             layout = layout.after(trial.moved)
             steps = (*steps, step_of(trial.move, layout))
             self.tell(f"{count(len(steps), 'move')} as hbal balances")
-            yield self._moves(steps, layout)
+            yield self._judged_moves(steps, layout)
 
     def _shortened(self, moves: Moves) -> Moves:
         """Return the moves without those that cure nothing, as far as the rest stays possible and safe."""
@@ -337,10 +337,10 @@ class RemedySearch:
                 return None
             layout = layout.after(trial.moved)
             made = (*made, step_of(move, layout))
-        return self._moves(made, layout)
+        return self._judged_moves(made, layout)
 
 
-def _key(trial: MoveTrial) -> MoveKey:
+def _trial_key(trial: MoveTrial) -> MoveKey:
     return key_of(trial.gain.units, trial.gain.lack, trial.copied)
 
 

@@ -65,31 +65,31 @@ def _data(value: Any) -> Any:
 def read_answer(written: Record) -> Answer:
     """Return the answer that `answer_data` wrote. Raise InputError if it is damaged."""
     try:
-        answer: Answer = _read(Answer, written.fields)
+        answer: Answer = _read_as(Answer, written.fields)
     except _MisfitError as error:
         raise InputError(f"{written.where}: the report in it is damaged: {error}") from None
     return answer
 
 
-def _read(kind: Any, value: Any) -> Any:
+def _read_as(kind: Any, value: Any) -> Any:
     """Return a value of a type from what `_data` made of it. Raise _MisfitError if it is none."""
     outer, inner = get_origin(kind), get_args(kind)
     if outer is UnionType:
         for one in inner:
             with suppress(_MisfitError):
-                return _read(one, value)
+                return _read_as(one, value)
     match value:
         case list() if outer in (tuple, Sequence):
             kinds = inner if outer is tuple and inner[-1] is not ... else inner[:1] * len(value)
             if len(kinds) == len(value):
-                return tuple(map(_read, kinds, value))
+                return tuple(map(_read_as, kinds, value))
         case {"is": "Picture", "macro": str(macro), "draw": list(items)} if kind is Picture and macro in _DRAWN:
-            drawn = [_read(_DRAWN[macro], item) for item in items]
+            drawn = [_read_as(_DRAWN[macro], item) for item in items]
             return Picture(macro, lambda: drawn)
         case dict() if outer is Mapping:
-            return {name: SourceFile(name, _read(str, text)) for name, text in value.items()}
+            return {name: SourceFile(name, _read_as(str, text)) for name, text in value.items()}
         case {"is": str(name)} if isinstance(kind, type) and name == kind.__name__:
-            fields = {key: _read(_hints(kind)[key], inside) for key, inside in value.items() if key in _hints(kind)}
+            fields = {key: _read_as(_hints(kind)[key], inside) for key, inside in value.items() if key in _hints(kind)}
             with suppress(TypeError):  # a field is missing
                 made = kind(**fields)
                 if not isinstance(made, Table) or _is_sound(made):

@@ -34,7 +34,7 @@ def capacity_section(change: CapacityChange) -> Section:
         "capacity",
         TITLE,
         tables,
-        (*_same(items, moved), *_whole_unknown(change), *change.notes),
+        (*_say_unchanged(items, moved), *_whole_unknown(change), *change.notes),
         weight=next(table.weight for table in tables if table) if found else Weight.SAME,
         summary=_summary(change, moved),
         never_cut=bool(telling),
@@ -183,7 +183,7 @@ def _differs(change: FitChange) -> bool:
     return now is None or then is None or bool(change.templates) or (now.fits, now.spec) != (then.fits, then.spec)
 
 
-def _same(items: Sequence[GroupCapacityChange], moved: Sequence[GroupCapacityChange]) -> Iterator[str]:
+def _say_unchanged(items: Sequence[GroupCapacityChange], moved: Sequence[GroupCapacityChange]) -> Iterator[str]:
     same = [item for item in items if item not in moved]
     empty = [f"{group_cell(item.group)} ({_why_empty(item)})" for item in same if _empty(item)]
     if empty:

@@ -24,29 +24,29 @@ _FORMS: Final[dict[type, Any]] = {shape.kind: shape for shape in (BINDING, CAPAC
 """The forms of values that are not just their fields."""
 
 
-def _add(kind: type, *derived: str, without: tuple[str, ...] = (), **keys: Any) -> None:
+def _add_form(kind: type, *derived: str, without: tuple[str, ...] = (), **keys: Any) -> None:
     _FORMS[kind] = fields_of(kind, *derived, without=without, forms=_FORMS, **keys)
 
 
-_add(AllocationVectors, "lost")
-_add(ParameterBreach, "beyond")
-_add(DeclaredNumber, "differs")
-_add(DiskFinding, disk=COUNT, trouble="trouble.key")
-_add(Fit, fits=COUNT, without=("run_memory",))
-_add(FitChange, "delta", "percent", without=("other_pairs", "templates"))
-_add(GroupModel, measured_fits=COUNT, configured_fits=COUNT)
-_add(
+_add_form(AllocationVectors, "lost")
+_add_form(ParameterBreach, "beyond")
+_add_form(DeclaredNumber, "differs")
+_add_form(DiskFinding, disk=COUNT, trouble="trouble.key")
+_add_form(Fit, fits=COUNT, without=("run_memory",))
+_add_form(FitChange, "delta", "percent", without=("other_pairs", "templates"))
+_add_form(GroupModel, measured_fits=COUNT, configured_fits=COUNT)
+_add_form(
     GroupRedundancy,
     without=("members",),
     **dict.fromkeys(("nodes", "asked", "survives", "examined", "unmirrored", "split"), COUNT),
 )
-_add(GroupRedundancyChange, "newly_lost")
-_add(Loss, "absorbed")
-_add(NodeModel, "oversubscription")
-_add(PolicyViolation, pair=FROM_ONE)
-_add(RatioBreach, parameter={"enum": [VCPU_RATIO, SPINDLE_RATIO]})
-_add(RedundancyChange, failures=FROM_ONE)
-_add(ScoreComponent, "product", value=NUMBER, least=NUMBER, product=NUMBER)
+_add_form(GroupRedundancyChange, "newly_lost")
+_add_form(Loss, "absorbed")
+_add_form(NodeModel, "oversubscription")
+_add_form(PolicyViolation, pair=FROM_ONE)
+_add_form(RatioBreach, parameter={"enum": [VCPU_RATIO, SPINDLE_RATIO]})
+_add_form(RedundancyChange, failures=FROM_ONE)
+_add_form(ScoreComponent, "product", value=NUMBER, least=NUMBER, product=NUMBER)
 _FORMS[Score] = Shape(Score, "score", documented=True, forms=_FORMS).with_keys(
     "total minimum components", total=NUMBER, minimum=NUMBER
 )

@@ -49,20 +49,20 @@ def _fact(fact: Any) -> Iterator[Cell]:
     """Yield the cells of a fact: its names in their order, except where words say it better."""
     match fact:
         case ExclusionUnsatisfiable():
-            yield from (Name(fact.tag), Name(fact.group), answer.names(fact.instances), _places(fact))
+            yield from (Name(fact.tag), Name(fact.group), answer.names(fact.instances), _places_text(fact))
         case Unmovable():
-            yield from (Name(fact.instance), Name(fact.primary_node), _targets(fact))
+            yield from (Name(fact.instance), Name(fact.primary_node), _targets_text(fact))
         case _:
             for value in (getattr(fact, item.name) for item in fields(fact)):
                 yield Name(value) if isinstance(value, str) else answer.names(value)
 
 
-def _places(fact: ExclusionUnsatisfiable) -> str:
+def _places_text(fact: ExclusionUnsatisfiable) -> str:
     kinds = ("node", "nodes") if fact.domain_kind is None else (fact.domain_kind, f"values of {fact.domain_kind}")
     return f"{count(len(fact.places), *kinds)}: {', '.join(fact.places)}" if fact.places else f"no {kinds[0]}"
 
 
-def _targets(fact: Unmovable) -> str:
+def _targets_text(fact: Unmovable) -> str:
     words = [f"{node} lacks {', '.join(tags)}" for node, tags in fact.targets[:_MOST_TARGETS]]
     if len(fact.targets) > _MOST_TARGETS:
         words.append(f"and {len(fact.targets) - _MOST_TARGETS} more")

@@ -56,7 +56,7 @@ def _accepted_suite(accepted: Sequence[Accepted], locate: Callable[[str], str]) 
     for item in accepted:
         finding = item.finding
         case = _case(suite, _title(finding), locate(finding.span.file) if finding.span else "policy")
-        _add(case, "skipped", item.reason or NO_REASON, accepted_lines([item]))
+        _add_element(case, "skipped", item.reason or NO_REASON, accepted_lines([item]))
     SubElement(suite, "system-out").text = f"accepted: {accepted_words(accepted)}"
     return [suite] if accepted else []
 
@@ -71,7 +71,7 @@ def _add_findings(suite: Element, file: str, findings: list[Finding], fails: Cal
         lines += [str(finding.span)] if finding.span else []
         lines += [f"{related.span}: {related.message}" for related in finding.places]
         lines += [f"hint: {finding.hint}"] if finding.hint else []
-        _add(case, "failure" if fails(finding) else "skipped", finding.message, lines)
+        _add_element(case, "failure" if fails(finding) else "skipped", finding.message, lines)
     if not any(map(fails, findings)):
         _case(suite, CLEAN, file)
 
@@ -91,9 +91,9 @@ def outcomes_junit(outcomes: Sequence[Outcome]) -> str:
             case = _case(suites[-1], outcome.name, file)
             lines = [line.text for line in reasons(outcome)]
             if outcome.error is not None:
-                _add(case, "error", outcome.error, lines)
+                _add_element(case, "error", outcome.error, lines)
             elif not outcome.ok:
-                _add(case, "failure", outcome.failures[0].sentence, lines)
+                _add_element(case, "failure", outcome.failures[0].sentence, lines)
     return _document(suites)
 
 
@@ -117,7 +117,7 @@ def _case(suite: Element, name: str, file: str) -> Element:
     return SubElement(suite, "testcase", classname=printable(file), name=printable(name))
 
 
-def _add(case: Element, name: str, message: str, lines: Iterable[str]) -> None:
+def _add_element(case: Element, name: str, message: str, lines: Iterable[str]) -> None:
     """Add an element that says in a few words and in full what is wrong."""
     text = (printable(line) for item in lines for line in item.split("\n"))
     SubElement(case, name, message=printable(message)).text = "\n".join(text)

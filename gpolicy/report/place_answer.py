@@ -55,12 +55,12 @@ def place_answer(report: PlaceReport, *then: str) -> answer.Answer:
         ),
         sections=(
             *_instead(report),
-            answer.Section("possible", "Possible", list(_possible(possible, report)), summary=_candidates(possible)),
+            answer.Section("possible", "Possible", list(_possible(possible, report)), summary=_say_number(possible)),
             answer.Section(
                 "refused",
                 "Refused",
                 list(_refused(refused, several=several, brief=0 if report.ok else 1 if smaller else 2)),
-                summary=_candidates(refused),
+                summary=_say_number(refused),
             ),
         ),
         notes=(
@@ -79,7 +79,7 @@ def place_answer(report: PlaceReport, *then: str) -> answer.Answer:
     )
 
 
-def _candidates(items: Sequence[Candidate]) -> str:
+def _say_number(items: Sequence[Candidate]) -> str:
     return count(len(items), "candidate") if items else "no candidate"
 
 

@@ -48,10 +48,10 @@ def _short(value: Value) -> str:
 
 def pair_lines(value: Value) -> list[str]:
     """Return one line for each size, fit to print."""
-    return [_pair(pair) for pair in value] if isinstance(value, list) else []
+    return [_pair_text(pair) for pair in value] if isinstance(value, list) else []
 
 
-def _pair(pair: Value) -> str:
+def _pair_text(pair: Value) -> str:
     low, high = (pair.get("min"), pair.get("max")) if isinstance(pair, dict) else (None, None)
     if not isinstance(low, dict) or not isinstance(high, dict):
         return printable(str(pair))

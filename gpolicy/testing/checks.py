@@ -231,9 +231,9 @@ class _InstanceVerdict:
                     found = tuple(because)
             case _:
                 found = (violation.pair_name or str(violation.pair)) if violation else self.taking
-        return checked(expectation, found, detail=self._reason())
+        return checked(expectation, found, detail=self._breaches_in_words())
 
-    def _reason(self) -> str:
+    def _breaches_in_words(self) -> str:
         """Return the breaches of the nearest pair, in words."""
         if self.disk is not None:
             return f"Ganeti refuses to make it: {self.disk.sentence}"
@@ -259,7 +259,7 @@ def check_capacity(policy: Policy, state: ClusterState, scenario: Scenario, budg
     names = pair_names(policy, state)
     state = _with_standard(state, question)
     with errors_at(question.template.span if question.template else scenario.span):
-        counts = _ClusterCounts(_cluster(state, group, scenario, question, budget), names, group)
+        counts = _ClusterCounts(_cluster_to_count(state, group, scenario, question, budget), names, group)
         return [_check_counts(counts, expectation) for expectation in scenario.expectations]
 
 
@@ -289,7 +289,7 @@ def _with_standard(state: ClusterState, question: CapacityQuestion) -> ClusterSt
     return replace(state, cluster=replace(state.cluster, own=own), groups=groups)
 
 
-def _cluster(
+def _cluster_to_count(
     state: ClusterState, group: str | None, scenario: Scenario, question: CapacityQuestion, budget: Budget
 ) -> CountedCluster:
     weights = with_weights({**dict(question.weights), **dict.fromkeys(question.without, 0.0)})

@@ -140,7 +140,7 @@ def instance_of(
         with errors_at(sizes.spec.span):
             pair, _ = find_pair(sizes.spec.value, pair_names(policy, state), state, group)
         spec = pair.min if sizes.bound == "min" else pair.max
-    template = _template(sizes, state, group, mirrored=mirrored)
+    template = _template_of_sizes(sizes, state, group, mirrored=mirrored)
     wanted = spec_disks(spec, exclusive=exclusive) if sizes.disks is None else sizes.disks
     disks = tuple(LiveDisk(size=disk.size, template=template.value, spindles=disk.spindles) for disk in wanted)
     disks = () if template is DiskTemplate.DISKLESS else disks
@@ -161,7 +161,7 @@ def instance_of(
     )
 
 
-def _template(sizes: Sizes, state: ClusterState, group: str, *, mirrored: bool | None = None) -> DiskTemplate:
+def _template_of_sizes(sizes: Sizes, state: ClusterState, group: str, *, mirrored: bool | None = None) -> DiskTemplate:
     if sizes.template is not None:
         return DiskTemplate(sizes.template.value)
     if mirrored:

@@ -332,15 +332,15 @@ class _NodeSearch:
         cause, instance = trial.binding().cause, trial.missing[0].instance
         if cause not in OF_HTOOLS:
             return None
-        free = self._with(lambda counted: without_limit(counted, cause, instance))
+        free = self._relaxed_by(lambda counted: without_limit(counted, cause, instance))
         nodes, _ = free.cheapest()
         other = needed(trial.room.counted, cause, instance, free.trial(nodes).reached.nodes.values())
         if other is None or _cost(self.kinds, nodes) >= cost:
             return None
-        fewer, _ = self._with(lambda counted: with_value(counted, cause, other.then)).cheapest()
+        fewer, _ = self._relaxed_by(lambda counted: with_value(counted, cause, other.then)).cheapest()
         return FewerNodes(other, fewer) if _cost(self.kinds, fewer) < cost else None
 
-    def _with(self, relax: Callable[[CountedCluster], CountedCluster]) -> _NodeSearch:
+    def _relaxed_by(self, relax: Callable[[CountedCluster], CountedCluster]) -> _NodeSearch:
         return replace(self, relax=relax, known={}, best=None)
 
     def _hopeless(self, nodes: tuple[int, ...]) -> GpolicyError:

@@ -79,7 +79,7 @@ class Draft:
         """Make edits that change what is at `pointer`. Raise UnwritableError for None."""
         if not edits:
             raise UnwritableError(f"{place[0]}: {_ANCHORED}")
-        self._read(place[0], self._now[place[0]].edited(edits))
+        self._read_edited(place[0], self._now[place[0]].edited(edits))
         self.touched.add((place, pointer))
 
     def create(self, name: str, text: str) -> None:
@@ -93,12 +93,12 @@ class Draft:
         newline = self._now[name].newline
         text += "" if text.endswith("\n") else newline
         count = len(self._now[name].documents)
-        self._read(name, text + newline.join(["---", *lines, ""]))
+        self._read_edited(name, text + newline.join(["---", *lines, ""]))
         if len(self._now[name].documents) != count + 1:
             raise UnwritableError(f"{name}: no document can be added to its end")
         self.added[name] = self.added.get(name, 0) + 1
 
-    def _read(self, name: str, text: str) -> None:
+    def _read_edited(self, name: str, text: str) -> None:
         reading = read_yaml(text, name)
         if reading.findings or reading.unfinished:
             raise UnwritableError(f"{name}: {_ANCHORED}")
@@ -258,9 +258,9 @@ class ValueWriter:
         written = self.document.value(pointer)
         if isinstance(written, list) and isinstance(node, list) and node:
             if parameter.type is Type.MINMAX:
-                self._pairs(pointer, node, values)
+                self._edit_pairs(pointer, node, values)
             else:
-                self._words(pointer, list(node), in_order=parameter.type is Type.LIST)
+                self._edit_words(pointer, list(node), in_order=parameter.type is Type.LIST)
         elif isinstance(written, dict) and isinstance(node, dict) and node:
             self._entries(pointer, node)
         elif isinstance(written, list | dict) or isinstance(node, list | dict):
@@ -271,7 +271,7 @@ class ValueWriter:
     def set_items(self, pointer: Pointer, items: list[str]) -> None:
         """Make the list at `pointer` hold these words; those that are there keep their places."""
         if items:
-            self._words(pointer, list(items), in_order=False)
+            self._edit_words(pointer, list(items), in_order=False)
         else:
             self._edit(pointer, rewrite_value(self.document, pointer, []))
 
@@ -297,9 +297,9 @@ class ValueWriter:
             elif str(written[key]) != str(below) and not isinstance(below, list | dict):
                 self._edit(pointer, replace_value(self.document, (*pointer, key), scalar(below, flow=True)))
 
-    def _words(self, pointer: Pointer, new: list[YamlNode], *, in_order: bool) -> None:
-        old = [_word(item) for item in self.document.value(pointer)]
-        wanted = [_word(item) for item in new]
+    def _edit_words(self, pointer: Pointer, new: list[YamlNode], *, in_order: bool) -> None:
+        old = [_short_range(item) for item in self.document.value(pointer)]
+        wanted = [_short_range(item) for item in new]
         if in_order and old != [item for item in wanted if item in old]:
             self._words_by_place(pointer, new, old, wanted)
             return
@@ -324,7 +324,7 @@ class ValueWriter:
             elif old[number] != wanted[number] and not isinstance(item, list | dict):
                 self._edit(pointer, replace_value(self.document, (*pointer, number), scalar(item, flow=True)))
 
-    def _pairs(self, pointer: Pointer, node: list[YamlNode], values: tuple[Value, Value]) -> None:
+    def _edit_pairs(self, pointer: Pointer, node: list[YamlNode], values: tuple[Value, Value]) -> None:
         """Write sizes. Raise UnwritableError where nobody can tell which of the named pairs became which."""
         old, new = (list[Any](value) if isinstance(value, list) else [] for value in values)
         names = [pair.get("name") for pair in self.document.value(pointer)]
@@ -351,7 +351,7 @@ class ValueWriter:
                         self._scalar(place, written[bound][name], is_size=name in SPEC_SIZES)
 
 
-def _word(item: Any) -> str:
+def _short_range(item: Any) -> str:
     low, dash, high = str(item).partition("-")
     return low if dash and low == high and low.isdigit() else str(item)
 

@@ -212,7 +212,7 @@ def written_value(parameter: Parameter, value: Value) -> YamlNode:
     items: Any = value
     match parameter.type, value:
         case ((Type.SIZE | Type.MIB), int()):
-            return _size(value)
+            return _size_to_write(value)
         case Type.INT, int() if parameter.unit == KIB_PER_SECOND:
             return _rate(value)
         case Type.MINMAX, list():
@@ -223,10 +223,10 @@ def written_value(parameter: Parameter, value: Value) -> YamlNode:
 
 
 def _spec_node(spec: Any) -> YamlNode:
-    return {name: _size(value) if name in SPEC_SIZES else value for name, value in spec.items()}
+    return {name: _size_to_write(value) if name in SPEC_SIZES else value for name, value in spec.items()}
 
 
-def _size(mib: int) -> Scalar:
+def _size_to_write(mib: int) -> Scalar:
     if 0 < mib < 1024:
         return f"{mib}M"  # else check would doubt that MiB are meant (GP152)
     text = format_size(mib)

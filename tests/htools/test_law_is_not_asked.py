@@ -29,7 +29,7 @@ def best_of_few(asked: evacuation.Departure) -> evacuation.Evacuated:
     """Let the law make the move that the engine has chosen, or the only one, or say why no node takes the instance."""
     found = _best(asked)
     most = 2 if asked.by_pairs else 1
-    return found if len(list(asked._targets())) <= most else refuse()
+    return found if len(list(asked._possible_targets())) <= most else refuse()
 
 
 @contextmanager

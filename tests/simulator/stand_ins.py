@@ -182,7 +182,7 @@ def _remembering() -> Iterator[tuple[Any, str, Callable[..., Any]]]:
 
     yield rapi_client, "parse_json", parse
     yield once(assembly, "cluster_values", lambda info, _: (id(info.fields),))
-    yield once(rapi, "_group", lambda record, own: (id(record.fields), id(own)))
+    yield once(rapi, "_group_from_rapi", lambda record, own: (id(record.fields), id(own)))
     yield once(master, "parse_config", lambda data, **options: (data, *options.values()))
     yield once(effects, "_leaves", lambda own, tags: (id(own), tags))
     yield plan_file, "read_procedure_file", _read_plan

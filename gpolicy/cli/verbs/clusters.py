@@ -101,7 +101,7 @@ def _adopted(target: Target, output: Path, src: str | None) -> Report:
     option = f" --state {quote(address)}" if address else ""
     following = f"next: gpolicy plan {quote(str(directory))}{option}  (which has no changes yet)"
     what = f"wrote {count(len(written), 'file')} to {directory}"
-    return _written("adopt", [f"wrote {path}" for path in written], what, following)
+    return _files_report("adopt", [f"wrote {path}" for path in written], what, following)
 
 
 def _adopted_new(directory: Path, state: ClusterState) -> Report:
@@ -116,7 +116,7 @@ def _adopted_new(directory: Path, state: ClusterState) -> Report:
     _say_left_out(addition.left_out)
     lines = [f"wrote {name}" for name in sorted(addition.texts)]
     what = f"added to {directory}: {some(addition.added)}" if addition.added else f"nothing is new for {directory}"
-    return _written("adopt", [*lines, what], what, f"next: gpolicy check {quote(str(directory))}")
+    return _files_report("adopt", [*lines, what], what, f"next: gpolicy check {quote(str(directory))}")
 
 
 def _say_left_out(left_out: Sequence[NotWritten]) -> None:
@@ -161,10 +161,10 @@ def _snapshot(target: Target, output: Path, *, keep: int | None) -> Report:
         complain(note, None)
     following = f"next: gpolicy plan POLICY --state {quote(f'snapshot:{path}')}"
     what = f"wrote {path}: cluster {state.title}, {counts}"
-    return _written("snapshot", [what], what, following)
+    return _files_report("snapshot", [what], what, following)
 
 
-def _written(verb: str, lines: Sequence[str], what: str, following: str) -> Report:
+def _files_report(verb: str, lines: Sequence[str], what: str, following: str) -> Report:
     """Return a report of files that were written: each with a line for one cluster, or what they are in a table."""
     from gpolicy.report.answer import Answer  # noqa: PLC0415
 

@@ -83,7 +83,7 @@ def _shared(pool: VolumePool, node: str, disks: int) -> tuple[str, str]:
     return "", ""
 
 
-def _nodes(context: Context, declared: ClusterPolicy | GroupPolicy) -> list[LiveNode]:
+def _nodes_to_judge(context: Context, declared: ClusterPolicy | GroupPolicy) -> list[LiveNode]:
     """Return the observed nodes for which something holds that an object declares; those of all groups for the cluster.
 
     Nodes without instances have no volumes that matter.
@@ -108,7 +108,7 @@ def _patterns(declared: ClusterPolicy | GroupPolicy) -> Iterator[tuple[str, str,
 @warning("GP420", when=When.STATE)
 def volume_pattern_unmatched(context: Context) -> Iterator[Hit]:
     for declared in context.cluster_and_groups:
-        nodes = _nodes(context, declared)
+        nodes = _nodes_to_judge(context, declared)
         if not nodes or any(node.physical_volumes is None for node in nodes):
             continue
         names = _volume_names(nodes)
@@ -128,7 +128,7 @@ def volume_in_two_places(context: Context) -> Iterator[Hit]:
         terms = terms_in(context, declared)
         written = dict.fromkeys(pattern for patterns in terms.volume_groups.values() for pattern in patterns)
         found = [said for name in written if (said := _two_places(terms, name))]
-        observed = sorted(_volume_names(_nodes(context, declared)))
+        observed = sorted(_volume_names(_nodes_to_judge(context, declared)))
         found = found or [said for name in observed if (said := _two_places(terms, name, named=False))][:1]
         yield from (hit(declared, message, own.span, "write it once") for message in found)
 

@@ -200,7 +200,7 @@ def share_fits_less_often(context: Context) -> Iterator[Hit]:
 def node_keeps_everything(context: Context) -> Iterator[Hit]:
     reported: set[Span] = set()
     for group in [item for item in context.groups if context.alike[item.name] is item]:
-        for limit in _promised(context, group, group.hardware) if group.hardware else ():
+        for limit in _promised_limits(context, group, group.hardware) if group.hardware else ():
             name, left, kept = limit.parameter, limit.most, limit.figures
             enough = left > 0 if name == "disk-size" else left * 2 >= limit.whole  # other volumes may be for much else
             if not kept or enough or kept[0].span in reported:
@@ -218,7 +218,7 @@ def node_keeps_everything(context: Context) -> Iterator[Hit]:
             yield hit(group, message, kept[0].span, hint, limit.places[:1])
 
 
-def _promised(context: Context, group: GroupPolicy, hardware: Hardware) -> Iterator[node_limits.NodeLimit]:
+def _promised_limits(context: Context, group: GroupPolicy, hardware: Hardware) -> Iterator[node_limits.NodeLimit]:
     """Yield what nodes of a group have by its promise, less what they keep."""
     disk = node_limits.total_disk(hardware)
     if hardware.memory:

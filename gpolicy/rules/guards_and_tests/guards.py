@@ -71,7 +71,7 @@ def guard_never_passes(context: Context) -> Iterator[Hit]:
         reason = _impossible(context, guard)
         if reason:
             message = f"guard {guard.name.value} can never pass: it requires {guard.shown_limit}, but {reason}"
-            asked = _asked(context, guard) if guard.measure is Measure.AT_LEAST else ()
+            asked = _groups_for(context, guard) if guard.measure is Measure.AT_LEAST else ()
             shut = next((item for item in asked if is_closed(context, item)), None)
             hint = "open the group, or remove the guard" if shut else "lower the number, or correct the hardware"
             closing = context.own(shut, ALLOC_POLICY) if shut else None
@@ -83,7 +83,7 @@ def guard_never_passes(context: Context) -> Iterator[Hit]:
             yield found
 
 
-def _asked(context: Context, guard: Guard) -> list[GroupPolicy]:
+def _groups_for(context: Context, guard: Guard) -> list[GroupPolicy]:
     """Return the groups that a guard is about: one that names none is not about groups that take no instances."""
     if guard.group is not None:
         return [group for group in context.groups if group.name == guard.group.value]
@@ -92,7 +92,7 @@ def _asked(context: Context, guard: Guard) -> list[GroupPolicy]:
 
 def _impossible(context: Context, guard: Guard) -> str:
     """Return why a group can never give what a guard requires of it, or nothing."""
-    return next(filter(None, (_unreachable(context, group, guard) for group in _asked(context, guard))), "")
+    return next(filter(None, (_unreachable(context, group, guard) for group in _groups_for(context, guard))), "")
 
 
 @warning("GP808", When.MORE_WITH_STATE)
@@ -101,7 +101,7 @@ def guard_beyond_mirrors(context: Context) -> Iterator[Hit]:
         if guard.measure is not Measure.NODE_FAILURES or not 1 < guard.limit <= MOST_NODE_FAILURES:
             continue
         is_said = of_cluster(context, ENABLED_TEMPLATES) is not None
-        known = (item for item in _asked(context, guard) if is_said or context.effective(item, ALLOWED_TEMPLATES))
+        known = (item for item in _groups_for(context, guard) if is_said or context.effective(item, ALLOWED_TEMPLATES))
         mirrored = [group.name for group in known if has_mirrors(context, group)]
         if mirrored and not _impossible(context, guard):
             groups = named("group", mirrored)
@@ -170,7 +170,7 @@ def guard_never_fails(context: Context, most: float) -> Iterator[Hit]:
 
 def _most_of_each(context: Context, guard: Guard) -> Iterator[tuple[int, str]]:
     """Yield how many instances of the maximum of each size fit at most in a group of a guard, where that is known."""
-    for group in _asked(context, guard):
+    for group in _groups_for(context, guard):
         nodes = len(promised_nodes(group) or ())
         for pair in context.pairs(group):
             if guard.spec is None or guard.spec.value == pair.word:

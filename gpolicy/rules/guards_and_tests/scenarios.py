@@ -96,10 +96,10 @@ def _nodes_of_test(context: Context, scenario: Scenario) -> set[str] | None:
         return None
     if scenario.stage.simulated:
         return {node.name for part in scenario.stage.simulated for node in part.nodes}
-    return context.once(_promised)
+    return context.once(_promised_names)
 
 
-def _promised(context: Context) -> set[str] | None:
+def _promised_names(context: Context) -> set[str] | None:
     """Return the nodes of all groups; None where they are not known by name."""
     promised = [promised_nodes(group) for group in context.groups]
     return None if not promised or None in promised else {name for names in promised for name in names or ()}

@@ -187,7 +187,7 @@ def _broken(
     """Return what a rule finds: at the value, or where one that is only for some objects lacks a value of its own."""
     document, span = place
     related, missing = [Related(rule.name.span, "the rule is here")], ""
-    message, reason = f"{title}: {rule.message}", _reason(breach)
+    message, reason = f"{title}: {rule.message}", _say_breach(breach)
     if document not in (declared.document, None) and of_few:
         related.append(Related(span, "the value comes from here"))
         span, reason = declared.span, f"{reason}; give {declared.title} a value of its own"
@@ -212,11 +212,11 @@ def _place(breach: Breach, declared: Declared, effective: EffectiveObject, polic
         if ".".join(value.path) == first and (origin := value.origin) is not None:
             holder = next(item for item in policy.objects if item.label == origin.object)
             leaf = holder.leaves.get(value.path)
-            return (None, origin.span) if leaf is None else (leaf.document, leaf.at(*_written(leaf, rest)))
+            return (None, origin.span) if leaf is None else (leaf.document, leaf.at(*_place_written(leaf, rest)))
     return declared.document, declared.document.key_span((first,)) if first in ("tags", "nodes") else declared.span
 
 
-def _written(leaf: Leaf, rest: list[str | int]) -> Pointer:
+def _place_written(leaf: Leaf, rest: list[str | int]) -> Pointer:
     """Return where a part of a value is written: the items of a set are sorted, and written in any order."""
     written: Any = leaf.document.value(leaf.pointer)
     if not rest or leaf.path == MINMAX or not isinstance(rest[0], int) or not isinstance(leaf.value, list):
@@ -225,7 +225,7 @@ def _written(leaf: Leaf, rest: list[str | int]) -> Pointer:
     return (written.index(item),) if isinstance(written, list) and item in written else ()
 
 
-def _reason(breach: Breach) -> str:
+def _say_breach(breach: Breach) -> str:
     name, argument, value = _named(breach.path), breach.argument, breach.value
     if breach.keyword in _SAID["measures"]:
         limit = "at most" if breach.keyword.startswith("max") else "at least"

@@ -52,7 +52,7 @@ def number_unlikely(context: Context) -> Iterator[Hit]:
         parameter = parameter_at(path)
         sensible = parameter.sensible if parameter is not None else None
         for declared, leaf in leaves if parameter is not None and parameter.type in _WHOLE_NUMBERS else ():
-            written = _written(context, leaf.span)
+            written = _text_at(context, leaf.span)
             if written[:1] == "0" != written and written.isdecimal() and (not sensible or sensible.takes(leaf.number)):
                 message = f"{leaf.dotted} is written {written}: many readers of YAML take it for an octal number"
                 yield hit(declared, message, leaf.span, f"write {leaf.value}")
@@ -61,9 +61,9 @@ def number_unlikely(context: Context) -> Iterator[Hit]:
         clear = _GIB if parameter.type in (Type.SIZE, Type.MIB) else sensible.least
         for declared, leaf in leaves:
             if sensible.gap is not None or not clear <= leaf.number <= sensible.most:  # few are not
-                yield from _value(context, declared, leaf, parameter, sensible)
+                yield from _judge_value(context, declared, leaf, parameter, sensible)
     for declared, pair in context.each_pair():
-        yield from _pair(context, declared, pair)
+        yield from _judge_pair(context, declared, pair)
     yield from _others(context)
     for scenario in context.policy.scenarios:
         for key, size in (bare for sizes in shared.sizes_of(scenario) for bare in sizes.bare):
@@ -73,7 +73,7 @@ def number_unlikely(context: Context) -> Iterator[Hit]:
                 yield _bare(context, f"test/{scenario.name.value}", title, size.value, size.span)
 
 
-def _value(
+def _judge_value(
     context: Context, declared: Declared, leaf: Leaf, parameter: Parameter, sensible: SensibleRange
 ) -> Iterator[Hit]:
     value = leaf.number
@@ -91,7 +91,7 @@ def _value(
             yield _bare(context, declared, leaf.dotted, value, leaf.span)
 
 
-def _pair(context: Context, declared: Declared, pair: Pair) -> Iterator[Hit]:
+def _judge_pair(context: Context, declared: Declared, pair: Pair) -> Iterator[Hit]:
     for bound, values in (("min", pair.minimum), ("max", pair.maximum)):
         for name, sensible, clear in _SPECS:
             value = values[name]
@@ -125,7 +125,7 @@ def _unlikely(
     usual: float = 0,
     fits: SensibleRange | None = None,
 ) -> Hit:
-    written, shown = _written(context, span), sensible.shown(value)
+    written, shown = _text_at(context, span), sensible.shown(value)
     exact = written.removesuffix("M") if sensible.unit == MIB else written  # before it is rounded to 4 MiB
     meant = (fits or sensible).meant(int(exact) if exact.isdecimal() else value, usual)
     default = f"; Ganeti's default is {sensible.shown(usual)}" if usual > 0 else ""
@@ -159,13 +159,13 @@ def _is_bare_size(written: object) -> bool:
 
 
 def _bare(context: Context, declared: Declared | str, title: str, value: float, span: Span) -> Hit:
-    written = _written(context, span)
+    written = _text_at(context, span)
     number = written if written.isdecimal() else value  # before it is rounded to 4 MiB
     message = f"{title} is {number} MiB, but sizes beside it have a unit"
     return hit(declared, message, span, f"write {number}G, or {number}M if you mean MiB")
 
 
-def _written(context: Context, span: Span) -> str:
+def _text_at(context: Context, span: Span) -> str:
     """Return the text at a place; nothing for a policy that adopt makes, which has no files yet."""
     file = context.policy.files.get(span.file)
     return file.written(span) if file is not None else ""
@@ -380,7 +380,7 @@ def state_beyond_hardware(context: Context) -> Iterator[Hit]:
 
 def _compared(context: Context, declared: Declared, leaf: Leaf, name: str) -> Iterator[Hit]:
     for group in shared.groups_where(context, declared, leaf):
-        promised = _promised(group.hardware)[name] if group.hardware else None
+        promised = _promised_amounts(group.hardware)[name] if group.hardware else None
         has = promised.value if promised else 0
         least = has * (_LEAST_OF_DISK if name == "disk_total" else _LEAST_SHARE)
         much, little = leaf.number > has, 0 < leaf.number < least  # 0: not known
@@ -406,7 +406,7 @@ def _shown(name: str, value: float) -> str:
     return str(int(value)) if name == "cpu_total" else amount("memory-size", int(value))
 
 
-def _promised(hardware: Hardware) -> dict[str, Located[int] | None]:
+def _promised_amounts(hardware: Hardware) -> dict[str, Located[int] | None]:
     """Return what a node is promised to have, by the names of hv_state and disk_state."""
     return {"mem_total": hardware.memory, "cpu_total": hardware.cpus, "disk_total": promised_disk(hardware)}
 
