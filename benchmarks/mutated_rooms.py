@@ -46,6 +46,6 @@ EQUIVALENT: Final = {
     "report/forms.py (module): 65_536 → 65537": "GitHub's own limit: a test could only repeat it",
     "report/forms.py (module): 65_536 → 65535": "GitHub's own limit: a test could only repeat it",
     "report/answer_markdown.py (module): 10 → 11": "only the order of the numbers counts",
-    "report/prometheus.py _number: value > 0 → (value >= 0)": "the value is infinite",
+    "report/prometheus.py _sample_value: value > 0 → (value >= 0)": "the value is infinite",
 }
 """Mutants below gpolicy/ that no test can notice, or need not, and why."""
