@@ -22,7 +22,7 @@ from gpolicy.plan.changes import Change, Objection
 from gpolicy.plan.effects import level_of
 from gpolicy.plan.part import contradictions_of_part
 from gpolicy.plan.plan import Plan
-from gpolicy.plan.plan_json import ANSWER, OBJECT_NAME, PLAN, PLAN_FILE, plan_as_json, read_terms
+from gpolicy.plan.plan_json import ANSWER, OBJECT_NAME, PLAN, PLAN_FILE, plan_as_json
 from gpolicy.plan.step import Procedure
 from gpolicy.plan.steps import StepBasis, make_steps
 from gpolicy.plan.trust import Signers, contradictions, first_difference, rebuilt, signer_of
@@ -108,7 +108,7 @@ def _refuse(written: Record, contradictions: Iterable[str]) -> None:
 
 def rebuilt_plan(written: Record) -> Plan:
     """Return the plan that follows from what the file says of changes, objects and guards."""
-    plan: Plan = read(PLAN, written, steps=(), terms=read_terms(written.record("terms")))
+    plan: Plan = read(PLAN, written, steps=())
     if plan.version not in VERSIONS:
         raise InputError(f"{written.where}: there is no Ganeti release {shown(plan.version)!r}")
     for name in plan.observed:

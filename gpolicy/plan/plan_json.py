@@ -214,6 +214,12 @@ def _read_declared_value(written: Record) -> tuple[Path, Value]:
     return keys, written.whole("value")
 
 
+def _read_terms(written: Record) -> Terms:
+    values = written.record("values")
+    declared = {label: dict(map(_read_declared_value, values.objects(label))) for label in values.fields}
+    return read(TERMS, written, values=declared)
+
+
 _SHARE: Final = Checked("a share below 1", lambda share: share is not None and 0 <= share < 1)
 _GROUP_TERMS: Final = fields_of(
     GroupTerms,
@@ -229,25 +235,19 @@ _GROUP_TERMS: Final = fields_of(
     ),
     volumes=fields_of(VolumeTerms, margin=_SHARE, reserve=_SHARE),
 )
-TERMS: Final = Shape(Terms).with_keys(
+TERMS: Final = Shape(Terms, reader=_read_terms).with_keys(
     "groups others values release",
     groups=_GROUP_TERMS,
     others=_GROUP_TERMS,
     values=Key(
-        of=lambda terms: {
+        {"type": "object"},
+        lambda terms: {
             label: [{"keys": list(path), "value": value} for path, value in values.items()]
             for label, values in terms.values.items()
-        }
+        },
     ),
     release=Checked("a release of Ganeti that gpolicy knows", is_release),
 )
-
-
-def read_terms(written: Record) -> Terms:
-    """Return the terms of a policy, for guards that `apply` judges again."""
-    values = written.record("values")
-    declared = {label: dict(map(_read_declared_value, values.objects(label))) for label in values.fields}
-    return read(TERMS, written, values=declared)
 
 
 ANSWER: Final = "answer"
@@ -278,7 +278,7 @@ PLAN_LAST: Final = Shape(Plan).with_keys(
     "guards declared_guards pair_names terms unreadable part left_out findings notes",
     guards=_GUARD,
     declared_guards=_DECLARED_GUARD,
-    terms=Key({"type": "object"}, lambda plan: TERMS(plan.terms)),
+    terms=TERMS,
     unreadable=Key(_NOT_COMPARED, "not_compared"),
     part=Shape(Part).with_keys("only exclude"),
     left_out=Shape(LeftOut).with_keys("object keys action", object=OBJECT_NAME, keys=_OWN_KEYS),

@@ -14,7 +14,7 @@ from gpolicy.errors import InputError
 from gpolicy.ganeti.vocabulary import Level, Value
 from gpolicy.plan.changes import ChangeAction
 from gpolicy.plan.diff import Difference, diff
-from gpolicy.plan.plan_json import TERMS, read_terms
+from gpolicy.plan.plan_json import TERMS
 from gpolicy.plan.sides import sides_of
 from gpolicy.policy.loading import load_policy
 from gpolicy.resolve.desired import resolve, terms_of
@@ -100,6 +100,12 @@ def test_terms_follow_a_group_that_is_renamed(state: ClusterState, tmp_path: Pat
     before, after = sides.before, sides.after
     assert before.terms_of("dedicated") == after.terms_of("fast") == FAST
     assert before.groups["dedicated"].own["hv_state", "kvm", "mem_node"] == 0
+
+
+def read_terms(written: Record) -> Terms:
+    assert TERMS.reader is not None
+    found: Terms = TERMS.reader(written)
+    return found
 
 
 def test_a_plan_file_keeps_terms(state: ClusterState, tmp_path: Path) -> None:
