@@ -249,7 +249,7 @@ def _single(current: Callable[[], Machine]) -> Iterator[tuple[Any, str, Any]]:
     yield journal_file, "read_below", read_journal
     yield carrying_out, "lock_directory", locks
     yield lock, "_holder", holder
-    yield use_case, "lock_directory", lambda: locks(None)
+    yield use_case, "lock_directory", locks
     yield rolling_out, "rollout_near", lambda _: rollout_near(current().world.directory)
     yield rolling_out, "provenance_of", lambda _: Provenance("now")
     yield workers, "_Worker", _on(current, "worker")
