@@ -43,7 +43,7 @@ class GroupMatch:
         return self.before if self.after is not None and self.before != self.after else None
 
 
-@dataclass(frozen=True, slots=True, eq=False)  # what is counted of it is remembered
+@dataclass(frozen=True, slots=True, eq=False)  # compared by identity: what is counted of it is remembered
 class Sides:
     """A cluster before and after a change.
 

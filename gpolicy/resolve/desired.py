@@ -138,7 +138,7 @@ def _current_names(policy: Policy, state: ClusterState, findings: list[Finding])
         done = holder is not None and holder.removed is None and old.value not in waiting
         if old.value != name and not done:  # another group may have the old name now
             findings.append(_clash(f"{old.value} is to become {name}, but the cluster has a group {name}", old))
-    # what is called as a group was that gets another name is a new group
+    # a declared group under the name that another one gives up is a new group
     return {name: None if now == name and name in given_up else now for name, now in current.items()}
 
 

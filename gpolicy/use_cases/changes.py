@@ -26,7 +26,7 @@ class PlanRequest:
 
     `what_if` is supposed of the cluster before and after the changes, in the names that groups and sizes have
     before them; the changes are those of the real one. `upgrade` is the release that it is supposed to have after them.
-    Built-in guards judge the real cluster; guards that the policy declares, what is supposed of it.
+    Built-in guards judge the real cluster, guards of the policy the supposed one.
     """
 
     part: Part = WHOLE
