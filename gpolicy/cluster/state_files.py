@@ -251,7 +251,7 @@ def dump_snapshot(observed: state.ClusterState, *, taken_at: str | None = None) 
         raise GpolicyError(about(observed.address, "holds a number or text that JSON cannot carry")) from None
 
 
-_WRITE_ONE = "write one with: gpolicy snapshot --state SRC FILE"
+_WRITE_ONE = "write one with: gpolicy snapshot --state SRC --save FILE"
 
 
 def read_snapshot(path: FilePath) -> state.ClusterState:

@@ -29,6 +29,7 @@ from gpolicy.errors import GpolicyError, InputError
 from gpolicy.ganeti.amounts import BOUNDED_FAMILIES, BOUNDS
 from gpolicy.ganeti.parameters import canonical, fill, parameters_of
 from gpolicy.ganeti.vocabulary import ALLOC_POLICIES, SPEC_PARAMETERS, Level, Parameter, Type, Value, Values
+from tests.cli.command_line import ROOT, gpolicy as command_line
 from tests.cluster import recorded
 
 numbers = st.integers(0, 2**40)
@@ -326,3 +327,13 @@ def test_a_snapshot_of_format_1_0_is_still_read() -> None:
             for key in ("position", "networks", "oper_ram", "forthcoming", "summed_disk"):
                 item.pop(key, None)
     assert parse_snapshot(json.dumps(document).encode(), "x") == recorded.from_config("full")
+
+
+def test_the_hint_writes_a_snapshot(tmp_path: Path) -> None:
+    with pytest.raises(InputError) as caught:
+        parse_snapshot(b"{}", "FILE")
+    hint = caught.value.hint or ""
+    given = {"SRC": f"snapshot:{ROOT}/policies/two-groups.snapshot.json", "FILE": str(tmp_path / "one")}
+    words = [given.get(word, word) for word in hint.partition(": gpolicy ")[2].split()]
+    assert command_line(*words).returncode == 0
+    assert parse_snapshot((tmp_path / "one").read_bytes(), "one").nodes
