@@ -25,7 +25,7 @@ from gpolicy.plan.built_in_guards import GuardResult, judge
 from gpolicy.plan.changes import NAME, words
 from gpolicy.plan.effects import Effect, Progress, written
 from gpolicy.plan.plan import Plan, sides_of_plan
-from gpolicy.plan.sides import undone
+from gpolicy.plan.sides import undo
 from gpolicy.plan.step import Procedure
 from gpolicy.progress import Tell, silent
 from gpolicy.remedy.saved_remedy import SavedRemedy, Supposed, moved_residents, residents_of
@@ -123,7 +123,7 @@ def guards_now(plan: Plan, state: ClusterState, tell: Tell = silent, *, begun: b
     """
     allowed = {guard.name: guard.message for guard in plan.guards if guard.allowed}
     sides = sides_of_plan(plan, state)
-    compared = sides_of_plan(plan, undone(state, plan.changes)) if begun else sides
+    compared = sides_of_plan(plan, undo(state, plan.changes)) if begun else sides
     verdicts = [
         *judge(sides, frozenset(allowed)),
         *judge_declared_again(plan, compared, frozenset(allowed), tell),

@@ -58,9 +58,9 @@ def _verdicts(policy: Policy, sides: Sides) -> tuple[tuple[GuardResult, ...], tu
 
 
 def _impact(sides: Sides, part: str) -> Impact:
-    from gpolicy.impact.impact import impact  # noqa: PLC0415 (as above)
+    from gpolicy.impact.impact import measure_impact  # noqa: PLC0415 (as above)
 
-    return impact(sides, parts={part})
+    return measure_impact(sides, parts={part})
 
 
 def _breached_pairs(

@@ -16,7 +16,7 @@ from gpolicy.ganeti.amounts import exact_size
 from gpolicy.ganeti.vocabulary import MINMAX
 from gpolicy.impact.capacity_change import CapacityChange, FitChange, GroupCapacityChange, capacity_change
 from gpolicy.impact.comparison import ViolationChange, load_sides, violators
-from gpolicy.impact.impact import GroupRedundancyChange, Impact, RedundancyChange, impact
+from gpolicy.impact.impact import GroupRedundancyChange, Impact, RedundancyChange, measure_impact
 from gpolicy.plan.built_in_guards import GuardResult
 from gpolicy.plan.changes import NAME, Change, ChangeAction, NotCompared
 from gpolicy.plan.part import LeftOut
@@ -180,7 +180,7 @@ def guard_impact(sides: Sides, guards: Sequence[Guard], tell: Tell = silent, *, 
     """Return what `guards` are judged by; `of_emptied`: also the built-in one against groups that take nothing."""
     parts = {_PARTS[guard.measure] for guard in guards if guard.measure in _PARTS}
     parts |= {"capacity"} if of_emptied else set()
-    return impact(sides, failures=failures_asked(guards), parts=parts, whole=False, tell=tell)
+    return measure_impact(sides, failures=failures_asked(guards), parts=parts, whole=False, tell=tell)
 
 
 def verdicts_on(policy: Policy, sides: Sides) -> tuple[tuple[GuardResult, ...], tuple[GuardResult, ...]]:

@@ -282,7 +282,7 @@ PARTS: Final = ("violations", "capacity", "redundancy", "location", "remedy", "e
 _COUNTED: Final = frozenset({"capacity", "redundancy", "remedy", "resource_model"})
 
 
-def impact(
+def measure_impact(
     sides: Sides,
     *,
     hardware: Mapping[str, Hardware] | None = None,

@@ -25,7 +25,7 @@ from gpolicy.plan.plan import Plan
 from gpolicy.plan.plan_json import ANSWER, OBJECT_NAME, PLAN, PLAN_FILE, plan_as_json
 from gpolicy.plan.step import Procedure
 from gpolicy.plan.steps import StepBasis, make_steps
-from gpolicy.plan.trust import Signers, contradictions, first_difference, rebuilt, signer_of
+from gpolicy.plan.trust import Signers, contradictions, first_difference, rebuild, signer_of
 from gpolicy.policy.kinds import BUILT_IN
 from gpolicy.printable import one_line
 
@@ -117,7 +117,7 @@ def rebuilt_plan(written: Record) -> Plan:
     basis = StepBasis(objects=objects, gaps=plan.gaps, one_way=frozenset(plan.one_way))
     errors = any(finding.severity is Severity.ERROR for finding in plan.findings)
     _refuse(written, () if errors else contradictions(plan.changes, basis))
-    made = rebuilt(plan.changes, basis)
+    made = rebuild(plan.changes, basis)
     steps, impossible = make_steps([] if errors else made, basis, plan.version)
     declared = [guard.name.value for guard in plan.declared_guards]
     if [guard.name for guard in plan.guards if guard.name not in BUILT_IN] != declared:

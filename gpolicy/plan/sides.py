@@ -107,7 +107,7 @@ def sides_of(
 ) -> Sides:
     """Return the cluster before and after a difference, both under the terms of a policy; sizes have no names yet."""
     before = under_terms(state, terms, new_names(difference.changes))
-    after = projected(before, difference.changes, terms)
+    after = project(before, difference.changes, terms)
     return Sides(before, after, difference=difference, impossible=impossible)
 
 
@@ -116,7 +116,7 @@ def named_by(policy: Policy, sides: Sides) -> Sides:
     return replace(sides, names=pair_names(policy, sides.after))
 
 
-def projected(state: ClusterState, changes: Sequence[Change], terms: Terms | None = None) -> ClusterState:
+def project(state: ClusterState, changes: Sequence[Change], terms: Terms | None = None) -> ClusterState:
     """Return `state` after `changes`, under `terms` if they are given.
 
     A group that would be removed while nodes are in it stays, as Ganeti refuses to remove it. Where the source cannot
@@ -145,7 +145,7 @@ def projected(state: ClusterState, changes: Sequence[Change], terms: Terms | Non
     return _measured(state, under_terms(after, terms) if terms else after)  # also groups that are new or renamed
 
 
-def undone(state: ClusterState, changes: Sequence[Change]) -> ClusterState:
+def undo(state: ClusterState, changes: Sequence[Change]) -> ClusterState:
     """Return the cluster as it was before `changes`, of which `state` may show some or all.
 
     A removed group comes back without values of its own: it had no nodes.
@@ -164,7 +164,7 @@ def undone(state: ClusterState, changes: Sequence[Change]) -> ClusterState:
         back = replace(change, object_name=name, before=change.after, after=change.before)
         was, becomes = change.effective_after, change.effective_before
         found.append(replace(back, effective_before=was, effective_after=becomes))
-    return projected(state, found)
+    return project(state, found)
 
 
 def _measured(before: ClusterState, after: ClusterState) -> ClusterState:

@@ -134,7 +134,7 @@ def _contradiction(change: Change, names: _Names, basis: StepBasis) -> str:
     return ""
 
 
-def rebuilt(planned: Sequence[Change], basis: StepBasis) -> tuple[Change, ...]:
+def rebuild(planned: Sequence[Change], basis: StepBasis) -> tuple[Change, ...]:
     """Return the changes with all that follows from them: effective values and risk.
 
     What follows from the rest of the cluster is kept as it is: an inherited value where `basis` does not have what it

@@ -8,11 +8,11 @@ from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import NO_LIMITS, Limits, Terms, limits_in_force
 from gpolicy.findings import Finding, Severity
 from gpolicy.impact.declared_guards import failures_asked, guards_for, judge_declared, need_impact, takes_instances
-from gpolicy.impact.impact import Impact, impact
+from gpolicy.impact.impact import Impact, measure_impact
 from gpolicy.plan.built_in_guards import check_allowed
 from gpolicy.plan.part import WHOLE, Part
 from gpolicy.plan.plan import Plan, bare_plan, make_plan
-from gpolicy.plan.sides import Sides, projected
+from gpolicy.plan.sides import Sides, project
 from gpolicy.policy.kinds import Policy
 from gpolicy.progress import Working, quietly
 from gpolicy.resolve.desired import besides_other_cluster, pair_names
@@ -87,7 +87,7 @@ def _supposed(sides: Sides, policy: Policy, terms: Terms, request: PlanRequest) 
     before, after = sides.before, sides.after
     if request.what_if is not None:
         before = suppose(before, request.what_if, pair_names(policy, before))
-        after = projected(before, sides.changes, terms)
+        after = project(before, sides.changes, terms)
     if request.upgrade is not None:
         said = f"Ganeti {request.upgrade} after the changes"
         after = replace(after, software_version=request.upgrade, supposed=(*after.supposed, said))
@@ -102,5 +102,5 @@ def _impact(plan: Plan, policy: Policy, sides: Sides, request: PlanRequest, work
     failures = failures_asked(policy.guards)  # and as many as the limits of a group allow
     hardware = {group.name: group.hardware for group in policy.groups.values() if group.hardware}
     with working("working out what the changes do") as tell:
-        found = impact(sides, hardware=hardware, failures=failures, tell=tell)
+        found = measure_impact(sides, hardware=hardware, failures=failures, tell=tell)
     return replace(found, limits=limits_in_force(sides.after, request.limits), what_if=sides.after.supposed)

@@ -19,7 +19,7 @@ from gpolicy.analysis.wanted_instance import PlaceRequest, of_spec
 from gpolicy.cluster.state import ClusterState, PhysicalVolume
 from gpolicy.cluster.terms import Limits, SpindleFault, VolumeSize, spindle_refusal, under_terms
 from gpolicy.ganeti.vocabulary import Values
-from gpolicy.impact.impact import impact
+from gpolicy.impact.impact import measure_impact
 from gpolicy.plan.sides import Sides
 from gpolicy.policy.loading import load_policy
 from gpolicy.resolve.desired import resolve, terms_of
@@ -243,7 +243,7 @@ def test_a_promise_of_the_policy_counts_as_a_measurement(tmp_path: Path) -> None
     assert capacity(state).groups[0].specs[0].fits == 0
     request = PlaceRequest(memory=1024, vcpus=1, disks=(Disk(20060, 2),), template="plain")
     assert not place(state, request).ok
-    known = impact(Sides(state, state), parts=("capacity",)).capacity
+    known = measure_impact(Sides(state, state), parts=("capacity",)).capacity
     assert known is not None
     assert [row.after and row.after.fits for row in known.groups[0].rows] == [0]
     assert known.groups[0].before == known.groups[0].after

@@ -12,10 +12,10 @@ from gpolicy.analysis.basis import BasisKind
 from gpolicy.analysis.capacity import capacity
 from gpolicy.cluster.state_files import read_snapshot
 from gpolicy.impact.declared_guards import declared_verdicts, failures_asked, guard_impact, judge_declared_again
-from gpolicy.impact.impact import Impact, impact
+from gpolicy.impact.impact import Impact, measure_impact
 from gpolicy.plan.diff import diff
 from gpolicy.plan.plan import sides_of_plan
-from gpolicy.plan.sides import Sides, projected, undone
+from gpolicy.plan.sides import Sides, project, undo
 from gpolicy.policy.loading import load_policy
 from gpolicy.resolve.desired import pair_names
 from tests.plan.planned import make_plan
@@ -24,9 +24,9 @@ POLICIES = Path(__file__).resolve().parents[2] / "policies"
 POLICY = load_policy(POLICIES / "two-groups")
 STATE = read_snapshot(POLICIES / "two-groups.snapshot.json")
 CHANGES = diff(POLICY, STATE).changes
-AFTER = projected(STATE, CHANGES)
+AFTER = project(STATE, CHANGES)
 NAMES = pair_names(POLICY, AFTER)
-IMPACT: Impact = impact(Sides(STATE, AFTER, NAMES), failures=failures_asked(POLICY.guards))
+IMPACT: Impact = measure_impact(Sides(STATE, AFTER, NAMES), failures=failures_asked(POLICY.guards))
 
 
 def test_every_declared_guard_has_a_verdict_with_figures() -> None:
@@ -71,8 +71,8 @@ def test_judged_again_on_the_same_cluster_the_verdicts_are_the_same() -> None:
 def test_a_resumed_plan_is_judged_as_it_was_at_first(done: int) -> None:
     """Guards compare with the cluster before the first step: else a plan could not be resumed, or would lose little."""
     plan = replace(make_plan(POLICY, STATE), declared_guards=POLICY.guards, pair_names=NAMES.by_object)
-    half = projected(STATE, CHANGES[:done])
-    first, begun = sides_of_plan(plan, STATE), sides_of_plan(plan, undone(half, plan.changes))
+    half = project(STATE, CHANGES[:done])
+    first, begun = sides_of_plan(plan, STATE), sides_of_plan(plan, undo(half, plan.changes))
     assert judge_declared_again(plan, begun, frozenset()) == judge_declared_again(plan, first, frozenset())
 
 
@@ -85,6 +85,6 @@ def test_guards_count_on_the_basis_of_the_report() -> None:
 
 
 def test_without_changes_nothing_is_lost() -> None:
-    nothing = impact(Sides(STATE, STATE, NAMES))
+    nothing = measure_impact(Sides(STATE, STATE, NAMES))
     lost = {guard.name.value for guard in POLICY.guards if guard.measure in ("capacity_loss", "newly_violating")}
     assert {result.name for result in declared_verdicts(POLICY.guards, [], nothing) if result.ok} >= lost

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from gpolicy.cluster.state import ClusterState
 from gpolicy.ganeti.vocabulary import Values
-from gpolicy.impact.impact import Impact, impact
+from gpolicy.impact.impact import Impact, measure_impact
 from gpolicy.plan.sides import Sides
 from tests.impact.test_capacity_change import cluster
 
@@ -21,7 +21,7 @@ def _declaring(memory: int) -> ClusterState:
 
 
 def _impact(before: ClusterState, after: ClusterState, part: str) -> Impact:
-    return impact(Sides(before, after), parts=[part])
+    return measure_impact(Sides(before, after), parts=[part])
 
 
 def test_declared_resources_are_the_other_model() -> None:

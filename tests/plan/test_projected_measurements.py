@@ -14,7 +14,7 @@ from gpolicy.cluster.state import ClusterState, LiveNode, PhysicalVolume, Resour
 from gpolicy.cluster.terms import VolumeTerms
 from gpolicy.cluster.volume_pools import VolumePool, volume_pools
 from gpolicy.ganeti.vocabulary import Values
-from gpolicy.plan.sides import planned_sides, projected, resources_when_turned
+from gpolicy.plan.sides import planned_sides, project, resources_when_turned
 from gpolicy.policy.loading import load_policy
 from tests.ganeti.real_ganeti import TREES, needs_ganeti
 from tests.plan.planned import cluster, plan_for
@@ -78,21 +78,21 @@ class TestProjection:
     @pytest.mark.parametrize("document", DOCUMENTS)
     def test_the_flag_of_the_group_or_another_group(self, document: str) -> None:
         state = self.state((1000, 500), (1000, 0), (1000, 0))
-        after = projected(state, plan_for(state, document).changes)
+        after = project(state, plan_for(state, document).changes)
         assert after.nodes["node1"].resources.spindles_free == 2
         assert after.notes == state.notes
 
     @pytest.mark.parametrize("document", DOCUMENTS)
     def test_lost_figures_are_noted(self, document: str) -> None:
         state = self.state()
-        after = projected(state, plan_for(state, document).changes)
+        after = project(state, plan_for(state, document).changes)
         assert after.nodes["node1"].resources.disk_free is None
         assert "exclusive storage changes what is free on node1" in after.notes[-1]
 
     def test_other_changes_do_not_touch_the_disk_figures(self) -> None:
         state = self.state()
         plan = plan_for(state, "NodeGroup\nname: default\nipolicy: {vcpu-ratio: 2}")
-        assert projected(state, plan.changes).nodes == state.nodes
+        assert project(state, plan.changes).nodes == state.nodes
 
 
 def test_an_excluded_root_volume_does_not_hide_the_figures() -> None:

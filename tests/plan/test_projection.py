@@ -12,7 +12,7 @@ from gpolicy.ganeti.parameters import fill
 from gpolicy.ganeti.vocabulary import Level, Values
 from gpolicy.plan.changes import ChangeAction
 from gpolicy.plan.diff import diff
-from gpolicy.plan.sides import projected, undone
+from gpolicy.plan.sides import project, undo
 from tests.plan.planned import CLUSTERS, cluster, plan_for, recorded
 from tests.plan.test_plan_laws import _told, carried_out, cases, differences, law, loaded, plan_of
 from tests.strategies import GeneratedPolicy, cluster_states, instance
@@ -27,7 +27,7 @@ def test_the_projected_cluster_equals_the_policy(case: tuple[ClusterState, Gener
     state, generated = case
     policy = loaded(generated.text)
     changes = diff(policy, state).changes
-    after = projected(state, changes)
+    after = project(state, changes)
     left = diff(policy, after).changes
     occupied = {
         str(item.before) for item in changes if item.action is ChangeAction.REMOVE and after.nodes_of(str(item.before))
@@ -45,7 +45,7 @@ def test_the_projection_equals_the_result_of_ganetis_jobs(case: tuple[ClusterSta
     event(f"safe: {plan.safe}")
     if not plan.safe:
         return
-    after, made = projected(state, plan.changes), carried_out(plan, state).as_state()
+    after, made = project(state, plan.changes), carried_out(plan, state).as_state()
     assert list(differences(after, made)) == []
     for name, group in after.groups.items():
         assert _told(group.effective) == _told(fill(made.groups[name].own, made.cluster.own, Level.GROUP))
@@ -60,7 +60,7 @@ def test_a_plan_is_undone_from_any_of_its_steps(case: tuple[ClusterState, Genera
         return
     steps = plan.steps[: round(part * len(plan.steps))]
     event(f"steps: {'none' if not steps else 'all' if len(steps) == len(plan.steps) else 'some'}")
-    before = undone(carried_out(replace(plan, steps=steps), state).as_state(), plan.changes)
+    before = undo(carried_out(replace(plan, steps=steps), state).as_state(), plan.changes)
     removed = {str(change.before) for change in plan.changes if change.action is ChangeAction.REMOVE}
     made_again = {name: group for name, group in before.groups.items() if name not in removed}
     kept = {name: group for name, group in state.groups.items() if name not in removed}
@@ -96,7 +96,7 @@ def test_hidden_own_values_keep_their_meaning(case: tuple[ClusterState, Generate
     policy = loaded(generated.text)
     read = hidden(state, GROUP_POLICIES_HIDDEN)
     changes = diff(policy, read).changes
-    after = projected(read, changes)
+    after = project(read, changes)
     assert [item for item in diff(policy, after).changes if item.action is not ChangeAction.REMOVE] == []
     names = {str(item.before): str(item.after) for item in changes if item.action is ChangeAction.RENAME}
     for name, group in state.groups.items():
@@ -115,7 +115,7 @@ def test_the_remote_apis_gaps_do_not_keep_a_plan_from_converging(case: tuple[Clu
     policy = loaded(generated.text)
     for gaps in (HIDDEN_BY_RAPI, (*HIDDEN_BY_RAPI, HIDDEN_OWN)):
         read = hidden(state, gaps)
-        after = projected(read, diff(policy, read).changes)
+        after = project(read, diff(policy, read).changes)
         assert [item for item in diff(policy, after).changes if item.action is not ChangeAction.REMOVE] == []
 
 
@@ -132,12 +132,12 @@ def test_one_node_parameter_equals_the_one_among_all(state: ClusterState) -> Non
 @law
 @given(cluster_states())
 def test_no_change_changes_nothing(state: ClusterState) -> None:
-    assert projected(state, ()) == state
+    assert project(state, ()) == state
 
 
 def test_recorded_clusters_stay_as_they_are_without_changes() -> None:
     for name in ("base", "rich", "full", "exclusive"):
-        assert projected(recorded(name), ()) == recorded(name)
+        assert project(recorded(name), ()) == recorded(name)
 
 
 def test_groups_are_renamed_created_and_removed_with_their_nodes() -> None:
@@ -152,7 +152,7 @@ def test_groups_are_renamed_created_and_removed_with_their_nodes() -> None:
         "NodeGroup\nname: bronze\nnodes: [node2]\nndparams: {exclusive_storage: true}\ntags: ['x:y']",
         "NodeGroup\nname: spare\nremoved: true",
     )
-    after = projected(state, plan.changes)
+    after = project(state, plan.changes)
     assert {name: group.position for name, group in after.groups.items()} == {"bronze": 2, "gold": 0}
     assert after.groups["gold"].effective[RATIO] == 2.0
     assert after.groups["bronze"].effective[RATIO] == 3.0
@@ -165,7 +165,7 @@ def test_groups_are_renamed_created_and_removed_with_their_nodes() -> None:
 def test_a_group_that_is_not_empty_stays() -> None:
     state = cluster({}, {"default": {}, "full": {}}, {"node1": "full"}, instance("inst1", "node1"))
     plan = plan_for(state, "NodeGroup\nname: full\nremoved: true")
-    assert "full" in projected(state, plan.changes).groups
+    assert "full" in project(state, plan.changes).groups
 
 
 class TestTextFormat:
@@ -182,7 +182,7 @@ class TestTextFormat:
     def test_a_node_that_moves_gets_the_flag_of_its_new_group(self) -> None:
         state = self.read(("shared", "N"), ("dedicated", "Y"))
         plan = plan_for(state, "NodeGroup\nname: dedicated\nnodes: [node-shared]")
-        after = projected(state, plan.changes)
+        after = project(state, plan.changes)
         assert after.effective_of_node(after.nodes["node-shared"])[ES] is True
         assert after.notes == state.notes
 
@@ -190,7 +190,7 @@ class TestTextFormat:
         state = self.read(("shared", "N"), ("dedicated", "Y"))
         empty = replace(state, groups={**state.groups, "empty": LiveGroup(name="empty", own={}, effective={})})
         plan = plan_for(empty, "NodeGroup\nname: empty\nnodes: [node-shared]")
-        after = projected(empty, plan.changes)
+        after = project(empty, plan.changes)
         assert "exclusive storage is on in empty is not known" in after.notes[-1]
 
 
@@ -207,4 +207,4 @@ def test_policies_are_generated_for_what_matters() -> None:
 
 def test_the_text_recording_reads_and_projects() -> None:
     state = read_text_file(CLUSTERS / "full" / "htools.data")
-    assert projected(state, ()) == state
+    assert project(state, ()) == state

@@ -10,8 +10,8 @@ import pytest
 from jsonschema import Draft7Validator
 
 from gpolicy.cluster.sources import SourceOptions, read_state
-from gpolicy.impact.impact import PARTS, Impact, impact
-from gpolicy.plan.sides import Sides, projected
+from gpolicy.impact.impact import PARTS, Impact, measure_impact
+from gpolicy.plan.sides import Sides, project
 from gpolicy.policy.loading import load_policy
 from gpolicy.report.impact_json import IMPACT
 from gpolicy.resolve.desired import pair_names
@@ -65,8 +65,8 @@ def test_the_impact_of_the_example_conforms_too() -> None:
     state = read_state(f"snapshot:{ROOT / 'policies/two-groups.snapshot.json'}", SourceOptions())
     policy = load_policy(ROOT / "policies/two-groups")
     plan = make_plan(policy, state)
-    after = projected(state, plan.changes)
-    known = impact(Sides(state, after, pair_names(policy, after)))
+    after = project(state, plan.changes)
+    known = measure_impact(Sides(state, after, pair_names(policy, after)))
     assert known.unavailable == {}
     text = plan_text(plan, IMPACT(known))
     assert [error.message for error in Draft7Validator(SCHEMA).iter_errors(json.loads(text))] == []

@@ -25,7 +25,7 @@ from gpolicy.ganeti.commands import shell_line
 from gpolicy.impact.comparison import load_sides
 from gpolicy.impact.impact import Impact
 from gpolicy.plan.plan import Plan
-from gpolicy.plan.sides import Sides, projected
+from gpolicy.plan.sides import Sides, project
 from gpolicy.policy.loading import load_policy
 from gpolicy.printable import printable
 from gpolicy.provenance import Provenance
@@ -71,7 +71,7 @@ def plan(before: ClusterState) -> Plan:
 
 @pytest.fixture(scope="module")
 def after(before: ClusterState, plan: Plan) -> ClusterState:
-    return projected(before, plan.changes)
+    return project(before, plan.changes)
 
 
 @pytest.fixture(scope="module")

@@ -22,7 +22,7 @@ from gpolicy.cluster.terms import VolumeSize
 from gpolicy.errors import GpolicyError
 from gpolicy.ganeti import parameters
 from gpolicy.ganeti.vocabulary import Level, Values
-from gpolicy.plan.sides import projected
+from gpolicy.plan.sides import project
 from gpolicy.policy.kinds import Policy
 from gpolicy.policy.loading import load_policy
 from gpolicy.suggest.suggesting import suggest
@@ -129,7 +129,7 @@ def test_the_document_passes_check_and_its_plan_gives_the_promised_capacity(
         if item.severity in ("error", "warning") and item.code not in MADE_UP
     ]
     assert not wrong
-    data = group_data(cluster_data(projected(state, make_plan(policy, state).changes)), 0)
+    data = group_data(cluster_data(project(state, make_plan(policy, state).changes)), 0)
     assert [size.pair for size in found.sizes] == list(data.policy.minmax)
     counted = CountedCluster(data, found.template)
     for size in found.sizes:
@@ -144,7 +144,7 @@ def test_capacity_says_the_same_of_the_planned_cluster(exclusive: bool, template
         template = "plain"
     state = group(*[Hardware(memory=16384, cpus=17)] * 4, Hardware(memory=24576, cpus=25), exclusive=exclusive)
     found = one(state, template=template)
-    after = projected(state, make_plan(load(found, tmp_path), state).changes)
+    after = project(state, make_plan(load(found, tmp_path), state).changes)
     counted = capacity(after, group="g", template=template).groups[0]
     assert [(spec.pair, spec.fits, spec.binding) for spec in counted.specs] == [
         (size.pair, size.then.fits, size.then.binding) for size in found.sizes

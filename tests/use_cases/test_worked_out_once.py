@@ -51,7 +51,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 
     count("resolve", desired.resolve, context, diff)
     count("diff", diff.diff, diff, plan, sides, comparing)
-    count("projected", sides.projected, sides, changes)
+    count("project", sides.project, sides, changes)
     count("load_state", loaded_state.load_state, loaded_state, comparison)
     count("cluster_data", allocator_input.cluster_data, allocator_input)
     return found
@@ -67,7 +67,7 @@ def test_a_plan_resolves_compares_and_projects_once(counted: Counter[str], tmp_p
     parts = (part for section in plan_answer(planned.plan, impact=planned.impact, sides=planned.sides).sections
              for part in section.parts)  # fmt: skip
     assert [part.draw() for part in parts if isinstance(part, Picture)]
-    assert counted == {"resolve": 1, "diff": 1, "projected": 1, "load_state": 2, "cluster_data": 2}  # each side once
+    assert counted == {"resolve": 1, "diff": 1, "project": 1, "load_state": 2, "cluster_data": 2}  # each side once
 
 
 def test_drift_resolves_and_compares_once(counted: Counter[str], tmp_path: Path) -> None:
@@ -85,7 +85,7 @@ def test_the_guards_of_a_policy_and_the_built_in_one_count_each_side_once(counte
     sides = planned_sides(policy, state)
     assert sides.changes
     verdicts_on(policy, sides)
-    assert counted == {"resolve": 1, "diff": 1, "projected": 1, "load_state": 2, "cluster_data": 2}
+    assert counted == {"resolve": 1, "diff": 1, "project": 1, "load_state": 2, "cluster_data": 2}
 
 
 def test_an_instance_that_fits_nowhere_and_the_moves_for_it_convert_the_cluster_once(counted: Counter[str]) -> None:

@@ -44,13 +44,13 @@ _BETTER_THAN_GUARDS: Final = (
 )
 
 
-def planned(context: Context) -> Sides | None:
+def _sides(context: Context) -> Sides | None:
     """Return the observed cluster before and after the plan that the policy leads to, if that can be told."""
     return context.forecast.sides(context.policy, context.state, context.desired) if context.state else None
 
 
 def _all_verdicts(context: Context) -> tuple[tuple[GuardResult, ...], tuple[GuardResult, ...]]:
-    sides = context.once(planned)
+    sides = context.once(_sides)
     return context.forecast.verdicts(context.policy, sides) if sides else ((), ())
 
 
@@ -83,7 +83,7 @@ def guard_stops_plan(context: Context) -> Iterator[Hit]:
 
 def _changed(context: Context) -> list[tuple[str | None, Span]]:
     """Return where the policy says what the plan changes, with the group whose change it is, if it is one."""
-    sides = context.once(planned)
+    sides = context.once(_sides)
     places: dict[tuple[str | None, Span], None] = {}
     for change in sides.changes if sides is not None else ():
         name = change.object_name if change.level is Level.GROUP else None
@@ -122,7 +122,7 @@ def instances_violate(context: Context) -> Iterator[Hit]:
 
 def _violations(context: Context) -> ViolationChange | None:
     """Return what the plan changes about the instances and nodes that violate the policy; None without a change."""
-    sides = context.once(planned)
+    sides = context.once(_sides)
     if sides is None or not sides.changes:
         return None
     return context.forecast.impact(sides, "violations").violations
@@ -228,7 +228,7 @@ def _place(context: Context, declared: Declared, path: Path, pair: int, breach: 
 def placed_against_tags(context: Context, found: Sequence[Finding]) -> Iterator[Hit]:
     if not context.tags and not context.policy.owned:
         return
-    sides = context.once(planned)
+    sides = context.once(_sides)
     known = context.forecast.impact(sides, "location").location if sides else None
     at_place: dict[tuple[str, Span | None], dict[str, list[_Wrong]]] = defaultdict(lambda: defaultdict(list))
     rules = [tag for tag in context.tags if tag.level is Level.CLUSTER and tag.family and tag.suffix]
@@ -315,7 +315,7 @@ def _said_by_guards(context: Context, hint: str, *, overridable: bool) -> Iterat
 
 def _objections(context: Context) -> Mapping[str, Sequence[Objection]]:
     """Return what the built-in guards have against the plan for the observed cluster."""
-    sides = context.once(planned)
+    sides = context.once(_sides)
     return context.forecast.objections(context.policy, context.state, sides) if sides and context.state else {}
 
 
