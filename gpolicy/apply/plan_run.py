@@ -19,7 +19,7 @@ from gpolicy.apply.jobs import JobOutcome, JobResult, Runner
 from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import GpolicyError, RequestError, argument
 from gpolicy.ganeti.releases import release_of, unknown_release
-from gpolicy.impact.declared_guards import judge_declared_again
+from gpolicy.impact.declared_guards import judge_declared_again, measures_nodes
 from gpolicy.json_values import DIGEST, LENGTH, Document, Key
 from gpolicy.plan.built_in_guards import GuardResult, judge
 from gpolicy.plan.changes import NAME, words
@@ -123,7 +123,7 @@ def guards_now(plan: Plan, state: ClusterState, tell: Tell = silent, *, begun: b
     """
     allowed = {guard.name: guard.message for guard in plan.guards if guard.allowed}
     sides = sides_of_plan(plan, state)
-    compared = sides_of_plan(plan, undo(state, plan.changes)) if begun else sides
+    compared = sides_of_plan(plan, undo(state, plan.changes)) if begun and measures_nodes(plan) else sides
     verdicts = [
         *judge(sides, frozenset(allowed)),
         *judge_declared_again(plan, compared, frozenset(allowed), tell),

@@ -86,12 +86,7 @@ class DriftReport:
 
 
 def find_drift(
-    policy: Policy,
-    state: ClusterState,
-    *,
-    today: date,
-    settings: Settings = DEFAULT,
-    desired: Desired | None = None,
+    policy: Policy, state: ClusterState, *, today: date, settings: Settings = DEFAULT, desired: Desired | None = None
 ) -> DriftReport:
     """Return the differences of `state` from `policy`. `today` decides which waivers are valid.
 

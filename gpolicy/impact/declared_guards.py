@@ -159,7 +159,7 @@ def takes_instances(impact: Impact | None, allowed: frozenset[str]) -> tuple[Gua
 def judge_declared_again(
     plan: Plan, sides: Sides, allowed: frozenset[str], tell: Tell = silent
 ) -> tuple[GuardResult, ...]:
-    """Return the verdicts on a plan that was made earlier, for the cluster as it is now before and after it."""
+    """Return the verdicts on a plan that was made earlier: `sides` are now, or at its first step if it has begun."""
     guards, of_emptied = plan.declared_guards, _judges_emptied(plan)
     if not measures_nodes(plan):
         return declared_verdicts(guards, plan.changes, None, allowed=allowed)
